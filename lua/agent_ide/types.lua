@@ -1,0 +1,83 @@
+---@meta
+--- Classes of the options, for the language server. tests/lua/test_config.py holds them against schema.lua.
+
+---@class (exact) agent_ide.Config
+---@field python? string interpreter for the host instead of the plugin's venv
+---@field install "auto"|"ask"|"never" what happens when the venv is missing or outdated
+---@field install_wheels? string folder of wheels
+---@field install_index? string URL of a package index
+---@field auto_start boolean start the host after Neovim
+---@field log_level "debug"|"info"|"warn"|"error"
+---@field track_selection boolean push the selection to connected agents
+---@field do_not_share string[] glob patterns of files that are never sent
+---@field focus_after_send boolean go to the agent's terminal after sending
+---@field terminal agent_ide.TerminalConfig
+---@field diff agent_ide.DiffConfig
+---@field claude agent_ide.ClaudeConfig
+
+---@class (exact) agent_ide.TerminalConfig
+---@field side "right"|"left"|"top"|"bottom"
+---@field size number share of the editor, 0.05 to 0.95
+---@field auto_insert boolean terminal mode whenever a command goes there
+
+---@class (exact) agent_ide.DiffConfig
+---@field layout "vertical"|"horizontal"
+---@field focus boolean the proposal may take the cursor
+---@field keys false|agent_ide.DiffKeys
+
+---@class (exact) agent_ide.DiffKeys
+---@field accept string|false
+---@field reject string|false
+
+---@class (exact) agent_ide.ClaudeConfig
+---@field enabled boolean
+---@field command string|string[]
+---@field args string[]
+---@field ask_permission boolean
+---@field env table<string, string>
+---@field port_min integer
+---@field port_max integer
+---@field models agent_ide.Model[]
+
+---@class (exact) agent_ide.Model
+---@field name string shown in the menu
+---@field value string argument for --model
+
+--- What a user may give: any part of it.
+---@class (exact) agent_ide.SetupOpts
+---@field python? string interpreter for the host instead of the plugin's venv
+---@field install? "auto"|"ask"|"never" what happens when the venv is missing or outdated
+---@field install_wheels? string folder of wheels
+---@field install_index? string URL of a package index
+---@field auto_start? boolean start the host after Neovim
+---@field log_level? "debug"|"info"|"warn"|"error"
+---@field track_selection? boolean push the selection to connected agents
+---@field do_not_share? string[] glob patterns of files that are never sent
+---@field focus_after_send? boolean go to the agent's terminal after sending
+---@field terminal? agent_ide.TerminalOpts
+---@field diff? agent_ide.DiffOpts
+---@field claude? agent_ide.ClaudeOpts
+
+---@class (exact) agent_ide.TerminalOpts
+---@field side? "right"|"left"|"top"|"bottom"
+---@field size? number share of the editor, 0.05 to 0.95
+---@field auto_insert? boolean terminal mode whenever a command goes there
+
+---@class (exact) agent_ide.DiffOpts
+---@field layout? "vertical"|"horizontal"
+---@field focus? boolean the proposal may take the cursor
+---@field keys? false|agent_ide.DiffKeysOpts
+
+---@class (exact) agent_ide.DiffKeysOpts
+---@field accept? string|false
+---@field reject? string|false
+
+---@class (exact) agent_ide.ClaudeOpts
+---@field enabled? boolean
+---@field command? string|string[]
+---@field args? string[]
+---@field ask_permission? boolean
+---@field env? table<string, string>
+---@field port_min? integer
+---@field port_max? integer
+---@field models? agent_ide.Model[]
