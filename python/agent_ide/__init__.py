@@ -1,0 +1,1 @@
+"""agent_ide: every coding agent's command line sees Neovim as its IDE."""

@@ -1,0 +1,1 @@
+"""Jupyter kernels for executeCode (extra `notebook`)."""

@@ -1,0 +1,1 @@
+"""A diff awaits a verdict: one lifecycle for every protocol."""

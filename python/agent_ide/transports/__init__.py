@@ -1,0 +1,1 @@
+"""Bytes to and from a peer; no method names."""

@@ -1,0 +1,1 @@
+"""Message grammar shared by the protocols; pure."""
