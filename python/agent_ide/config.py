@@ -2,7 +2,7 @@
 
 Owns:     the shape of what Lua sends with `start`.
 Not here: defaults for users, validation with names and reasons (lua/agent_ide/config.lua).
-          A protocol's own section is read by that protocol: `Config.section("claude", ClaudeConfig)`.
+          A protocol reads its own section: `Config.section("claude", ClaudeConfig)`.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class EditorState:
         return lambda: self._diagnostics_listeners.remove(listener)
 
     def buffer(self, path: str) -> OpenBuffer | None:
-        """The open buffer of a file: exactly this path, or another spelling of the same real path."""
+        """The open buffer of a file: this path, or another spelling of its real path."""
         exact = next((item for item in self.buffers if item.path == path), None)
         if exact is not None:
             return exact
