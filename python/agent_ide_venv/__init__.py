@@ -1,0 +1,1 @@
+"""Build a venv that holds the locked third parties. Standard library: runs on a bare Python."""

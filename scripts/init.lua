@@ -1,0 +1,12 @@
+--- The configuration of scripts/nvim: this checkout on 'runtimepath', its venv for the host.
+---
+--- Neovim runs it after every --cmd and before plugins load, so options given by
+--- `--cmd "lua vim.g.agent_ide = {...}"` are there already and win over ours.
+local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2)))
+local python = root .. "/.venv/bin/python"
+
+vim.opt.runtimepath:prepend(root)
+if vim.uv.fs_stat(python) then
+  -- else a fresh XDG_DATA_HOME would make the plugin install its own venv
+  vim.g.agent_ide = vim.tbl_extend("keep", vim.g.agent_ide or {}, { python = python })
+end
