@@ -1,0 +1,98 @@
+"""One place for a test: a home, a project, a scripted model, and what is started in them.
+
+Owns:     the folders, the order in which things start and end.
+Not here: how an editor or a CLI is driven (editor.py, claude.py).
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
+from tests.e2e.editor import Editor
+from tests.e2e.model import Model, say, use
+
+__all__ = ["Bed", "edit_turns"]
+
+
+def edit_turns(path: Path, old: str, new: str) -> list[list[dict[str, Any]]]:
+    """A script: edit a file, then say so."""
+    edit = use("Edit", file_path=str(path), old_string=old, new_string=new)
+    return [[edit], [say("All done.")]]
+
+
+class Bed:
+    """Folders and processes of one test.
+
+    home, project: HOME of all, and the directory in which all start.
+    model:         the model that the CLIs ask.
+    """
+
+    def __init__(self, folder: Path, model: Model) -> None:
+        self.folder = folder
+        self.model = model
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.home.mkdir(mode=0o700)
+        self._running = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
+
+    def write(self, name: str, content: bytes | str) -> Path:
+        """Put a file into the project."""
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def start_editor(self, *files: str | Path, agent: bool = False) -> Editor:
+        """Start Neovim on files and wait for its Claude server.
+
+        Args:
+            files: arguments of Neovim.
+            agent: `claude` is on its PATH and finds the model, for :ClaudeCode.
+        """
+        args = ["--", *map(str, files)] if files else []
+        env = self._agent_environment() if agent else {}
+        editor = Editor(self.folder, self.project, args=args, env=env)
+        self._running.enter_context(editor)
+        editor.wait_host()
+        return editor
+
+    def start_claude(self, editor: Editor, *args: str) -> Claude:
+        """Start a CLI beside Neovim and wait until both know each other."""
+        lock = editor.lock()
+        assert lock is not None
+        before = {client["id"] for client in editor.clients()}
+        cli = Claude(
+            home=self.home,
+            project=self.project,
+            model_url=self.model.url,
+            port=lock.port,
+            args=args,
+        )
+        self._running.enter_context(cli)
+        cli.wait_ready()
+        editor.wait_clients(len(before) + 1)
+        return cli
+
+    def start(self, *files: str | Path) -> tuple[Editor, Claude]:
+        editor = self.start_editor(*files)
+        return editor, self.start_claude(editor)
+
+    def _agent_environment(self) -> dict[str, str]:
+        binary = claude_binary()
+        assert binary is not None
+        folder = self.folder / "bin"
+        folder.mkdir()
+        (folder / "claude").symlink_to(binary)
+        write_config(self.home, self.project)
+        env = cli_environment(self.home, self.model.url)
+        return {**env, "PATH": f"{folder}:{env['PATH']}"}

@@ -1,0 +1,46 @@
+"""Fixtures of the end-to-end tests, and what happens when a CLI cannot be had."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.bed import Bed
+from tests.e2e.claude import claude_binary
+from tests.e2e.model import Model
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a CLI that is not there, with one line that counts them; CI must have it."""
+    if item.get_closest_marker("cli") is None or claude_binary() is not None:
+        return
+    reason = "no Claude Code CLI on this machine: `make cli` fetches it, CLAUDE_BIN names one"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """An empty folder with a short, real path: sockets lie in it, and CLIs compare it."""
+    path = Path(tempfile.mkdtemp(prefix="e2e-")).resolve()
+    yield path
+    # a killed process may still be writing
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with Model() as model:
+        yield model
+
+
+@pytest.fixture
+def bed(folder: Path, model: Model) -> Iterator[Bed]:
+    with Bed(folder, model) as bed:
+        yield bed

@@ -1,0 +1,276 @@
+"""Neovim with the plugin as a user has it: `scripts/nvim` in a terminal, servers started by itself.
+
+Owns:     its folders, the process, a second client to drive and read it, what it leaves on disk.
+Not here: agents (claude.py), the pty (terminal.py), embedded Neovims of unit tests (tests/support).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tests.e2e.client import Client
+from tests.e2e.terminal import Terminal
+from tests.support.neovim import LIMIT_S, REPO, wait_until
+
+__all__ = ["Editor", "Lock", "running"]
+
+START_S = 6 * LIMIT_S
+"""Neovim and its host start within this; on an idle machine they take less than a second."""
+
+_STATUS = "return require('agent_ide.status').get()"
+
+_DIFF_WINDOWS = """
+  return vim.tbl_filter(function(window)
+    return vim.wo[window].diff
+  end, vim.api.nvim_list_wins())
+"""
+
+_BUFFER_NAMES = """
+  return vim.tbl_map(function(window)
+    return vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window))
+  end, vim.api.nvim_tabpage_list_wins(0))
+"""
+
+# The proposal is the one buffer of a review that can be written.
+_TO_PROPOSAL = """
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.wo[window].diff and vim.bo[vim.api.nvim_win_get_buf(window)].buftype == "acwrite" then
+      vim.api.nvim_set_current_win(window)
+      return true
+    end
+  end
+  return false
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock file of the Claude server, and what it says."""
+
+    path: Path
+    port: int
+    token: str
+    pid: int
+    content: dict[str, Any]
+
+
+class Editor:
+    """A running Neovim.
+
+    nvim:     a client on its socket.
+    terminal: what the user sees.
+    pid:      process id of the Neovim that has the buffers (not of its screen).
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        project: Path,
+        *,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (160, 45),
+    ) -> None:
+        """Start it.
+
+        Args:
+            folder:  HOME and the XDG folders lie in it; short, since sockets have short paths.
+            project: its working directory.
+            args:    arguments of Neovim.
+            env:     more environment, for agents that start in it.
+        """
+        self.folder = folder
+        self.home = folder / "home"
+        self.runtime = folder / "run"
+        socket = self.runtime / "e2e.sock"
+        self.terminal = Terminal(
+            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *args],
+            env={**_environment(folder), **(env or {})},
+            cwd=project,
+            size=size,
+        )
+        try:
+            wait_until(socket.exists, "Neovim's socket", START_S)
+            self.nvim = Client(socket)
+        except BaseException:
+            self.terminal.stop()
+            raise
+        self.pid: int = self.call("getpid")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End it, whatever it waits for."""
+        host = self._last_host
+        with suppress(OSError):
+            self.nvim.send("nvim_command", "qall!")
+            wait_until(lambda: not running(self.pid), "Neovim's end", 2)
+        self.nvim.close()
+        for pid in (self.pid, host):
+            if pid and running(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.terminal.stop()
+
+    # -- driving ---------------------------------------------------------------------------
+
+    def feed(self, keys: str) -> None:
+        """Type keys as a user does, in `<Esc>` notation, and wait until they are taken in."""
+        self.nvim.call("nvim_input", keys)
+        wait_until(lambda: self._blocked() or self.call("getchar", 1) == 0, "typing")
+
+    def _blocked(self) -> bool:
+        return bool(self.nvim.call("nvim_get_mode")["blocking"])
+
+    def call(self, function: str, *args: object) -> Any:
+        """Call a Vimscript function."""
+        return self.nvim.call("nvim_call_function", function, args)
+
+    def command(self, command: str) -> None:
+        """Run an Ex command as a script does, not as if typed."""
+        self.nvim.call("nvim_command", command)
+
+    def lua(self, code: str, *args: object) -> Any:
+        return self.nvim.call("nvim_exec_lua", code, args)
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def mode(self) -> str:
+        return str(self.nvim.call("nvim_get_mode")["mode"])
+
+    def lines(self) -> list[str]:
+        """Lines of the current buffer."""
+        return list(self.nvim.call("nvim_buf_get_lines", 0, 0, -1, True))
+
+    def diff_windows(self) -> list[int]:
+        """Windows in diff mode, of every tabpage."""
+        windows: list[int] = self.lua(_DIFF_WINDOWS)
+        return windows
+
+    def buffer_names(self) -> list[str]:
+        """Name of the buffer in each window of the current tabpage."""
+        names: list[str] = self.lua(_BUFFER_NAMES)
+        return names
+
+    def messages(self) -> str:
+        return str(self.call("execute", "messages"))
+
+    # -- the plugin ------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """The host's status (doc/channel.md)."""
+        status: dict[str, Any] = self.lua(_STATUS)
+        return status
+
+    def reviews(self) -> list[dict[str, Any]]:
+        return list(self.status()["reviews"])
+
+    def clients(self) -> list[dict[str, Any]]:
+        return list(self.status()["clients"])
+
+    def wait_clients(self, count: int, limit_s: float = 4 * LIMIT_S) -> list[dict[str, Any]]:
+        wait_until(lambda: len(self.clients()) == count, f"{count} connected clients", limit_s)
+        return self.clients()
+
+    def wait_review(self, limit_s: float = 4 * LIMIT_S) -> dict[str, Any]:
+        """Wait until a review is shown; it."""
+
+        def shown() -> dict[str, Any] | None:
+            pending = (review for review in self.reviews() if review["state"] == "pending")
+            return next(pending, None) if len(self.diff_windows()) == 2 else None
+
+        review = wait_until(shown, "a review", limit_s)
+        assert review is not None
+        return review
+
+    def wait_no_review(self) -> None:
+        """Wait until no review is left and its windows are gone."""
+        wait_until(lambda: not self.reviews() and not self.diff_windows(), "the review's end")
+
+    def to_proposal(self) -> None:
+        """Put the cursor into the proposal's window."""
+        assert self.lua(_TO_PROPOSAL), f"no proposal among {self.buffer_names()}"
+
+    def host_pid(self) -> int | None:
+        """Process id of the host: the Python among Neovim's own children."""
+        for child in self.nvim.call("nvim_get_proc_children", self.pid):
+            process = self.nvim.call("nvim_get_proc", child)
+            if process and str(process["name"]).startswith("python"):
+                self._last_host = int(child)
+                return self._last_host
+        return None
+
+    _last_host: int | None = None
+
+    def wait_host(self) -> int:
+        """Wait until the Claude server is up; the host's process id."""
+        wait_until(self.lock, "the lock file", START_S)
+        wait_until(lambda: self.status()["servers"], "the host's status", START_S)
+        pid = self.host_pid()
+        assert pid is not None
+        return pid
+
+    # -- what lies on disk -----------------------------------------------------------------
+
+    @property
+    def lock_folder(self) -> Path:
+        return self.home / ".claude/ide"
+
+    def lock(self) -> Lock | None:
+        """The lock file, None when there is none (or one half written)."""
+        paths = sorted(self.lock_folder.glob("*.lock"))
+        if not paths:
+            return None
+        try:
+            content = json.loads(paths[0].read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        port = int(paths[0].stem)
+        return Lock(paths[0], port, content["authToken"], content["pid"], content)
+
+    def leftovers(self) -> list[str]:
+        """Files of the plugin that a Neovim which has ended must not leave: locks and sockets."""
+        files = [path for path in self.runtime.rglob("*") if path.is_socket()]
+        return [str(path) for path in [*files, *self.lock_folder.glob("*")]]
+
+
+def running(pid: int) -> bool:
+    """Whether a process runs; a zombie does not, it only waits for its parent."""
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        # gone in between, or a system without /proc, where the signal alone must do
+        return not Path("/proc").is_dir()
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    env = {
+        "HOME": str(folder / "home"),
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/sh",
+        "XDG_RUNTIME_DIR": str(folder / "run"),
+    }
+    nvim = os.environ.get("NVIM", "")
+    if os.path.isfile(nvim):
+        # in a :terminal of Neovim it is a socket, else the Neovim to test
+        env["NVIM"] = nvim
+    for name in ("config", "data", "state", "cache"):
+        env[f"XDG_{name.upper()}_HOME"] = str(folder / name)
+    for path in ("home", "run", "config", "data", "state", "cache"):
+        (folder / path).mkdir(mode=0o700, exist_ok=True)
+    return env
