@@ -11,15 +11,15 @@ import functools
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from tests.e2e.terminal import Terminal
-from tests.support.neovim import LIMIT_S
+from tests.support.neovim import LIMIT_S, REPO
 
 __all__ = ["ANSWER", "PROMPT", "Claude", "claude_binary", "cli_environment", "write_config"]
 
@@ -34,11 +34,12 @@ ANSWER = r"Do you want to (?:make this edit|create|overwrite)"
 
 @functools.cache
 def claude_binary() -> Path | None:
-    """The CLI to test: $CLAUDE_BIN, else one that `scripts/fetch_cli.py` has fetched."""
+    """The CLI to test: $CLAUDE_BIN, else the pinned one if scripts/fetch_cli.py has it."""
     named = os.environ.get("CLAUDE_BIN")
     if named:
         return Path(named)
-    found = shutil.which("claude")
+    command = [sys.executable, str(REPO / "scripts/fetch_cli.py"), "--cached", "claude"]
+    found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     return Path(found) if found else None
 
 

@@ -19,7 +19,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a CLI that is not there, with one line that counts them; CI must have it."""
     if item.get_closest_marker("cli") is None or claude_binary() is not None:
         return
-    reason = "no Claude Code CLI on this machine: `make cli` fetches it, CLAUDE_BIN names one"
+    reason = "no Claude Code CLI: `scripts/fetch_cli.py claude` fetches it"
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -182,14 +182,15 @@ class Editor:
         wait_until(lambda: len(self.clients()) == count, f"{count} connected clients", limit_s)
         return self.clients()
 
-    def wait_review(self, limit_s: float = 4 * LIMIT_S) -> dict[str, Any]:
-        """Wait until a review is shown; it."""
+    def wait_review(self, path: Path, limit_s: float = 4 * LIMIT_S) -> dict[str, Any]:
+        """Wait until a review of a file is shown; it."""
 
         def shown() -> dict[str, Any] | None:
-            pending = (review for review in self.reviews() if review["state"] == "pending")
-            return next(pending, None) if len(self.diff_windows()) == 2 else None
+            found = (review for review in self.reviews() if review["state"] == "pending")
+            review = next((review for review in found if review["path"] == str(path)), None)
+            return review if len(self.diff_windows()) == 2 else None
 
-        review = wait_until(shown, "a review", limit_s)
+        review = wait_until(shown, f"a review of {path.name}", limit_s)
         assert review is not None
         return review
 

@@ -15,6 +15,7 @@ import codecs
 import fcntl
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -115,6 +116,7 @@ class Terminal:
         self.pid = self._process.pid
         # Our end of the slave stays open until the program has its own: else the master is at EOF.
         self._slave: int | None = slave
+        self._wake_read, self._wake_write = os.pipe()
         self._pump = threading.Thread(target=self._read, name=f"terminal-{self.pid}", daemon=True)
         self._pump.start()
 
@@ -148,18 +150,25 @@ class Terminal:
 
     def stop(self) -> None:
         """End the program and give the pty back; may be called twice."""
-        if self._closed:
-            return
         self.kill(signal.SIGTERM)
         try:
             self._process.wait(3)
         except subprocess.TimeoutExpired:
             self.kill(signal.SIGKILL)
             self._process.wait(10)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Take the terminal away from the program, as a closed window does."""
+        if self._closed:
+            return
         self._closed = True
+        # The pty goes when nobody reads from it any more.
+        os.write(self._wake_write, b"x")
+        self._pump.join()
         self._give_slave_back()
-        self._pump.join(2)
-        os.close(self._master)
+        for end in (self._master, self._wake_read, self._wake_write):
+            os.close(end)
 
     # -- the keyboard ----------------------------------------------------------------------
 
@@ -265,6 +274,9 @@ class Terminal:
             self._changed.notify_all()
 
     def _next_bytes(self) -> bytes:
+        ready, _, _ = select.select([self._master, self._wake_read], [], [])
+        if self._wake_read in ready:
+            return b""
         try:
             data = os.read(self._master, 65536)
         except OSError:
