@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +43,14 @@ def parse(argv: Sequence[str]) -> Job:
     )
 
 
+def stop(number: int, frame: object) -> None:
+    """Neovim ends, or its terminal is gone: unwind, so that what is half-built is removed."""
+    sys.exit(128 + number)
+
+
 def main(argv: Sequence[str]) -> int:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
     try:
         build(parse(argv))
     except InstallError as error:

@@ -51,9 +51,9 @@ def uv_venv(job: Job, uv: str, folder: Path) -> bool:
     return True
 
 
-def usable(python: Path) -> bool:
+def runs(python: Path, code: str) -> bool:
     try:
-        return subprocess.run([python, "-I", "-c", ""], capture_output=True).returncode == 0
+        return subprocess.run([python, "-I", "-c", code], capture_output=True).returncode == 0
     except OSError:
         return False
 
@@ -62,7 +62,7 @@ def fill(job: Job, folder: Path) -> None:
     """Make `folder` a venv, unless it is one, and put the packages there."""
     python = folder / "bin" / "python"
     uv = shutil.which("uv")
-    if not (job.in_place and usable(python)):
+    if not (job.in_place and runs(python, "")):
         step("creating the environment")
         shutil.rmtree(folder, ignore_errors=True)
         if not (uv and uv_venv(job, uv, folder)):
@@ -93,7 +93,7 @@ def current(job: Job) -> bool:
         found = json.loads((job.target / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return bool(found == stamp(job, python)) and usable(python)
+    return bool(found == stamp(job, python)) and runs(python, CHECK)
 
 
 def beside(job: Job, what: str) -> str:
@@ -142,10 +142,13 @@ def build(job: Job) -> None:
     try:
         job.target.parent.mkdir(parents=True, exist_ok=True)
         job.log.parent.mkdir(parents=True, exist_ok=True)
+        job.log.touch(mode=0o600)
         with exclusive(job):
             if job.in_place:
                 fill(job, job.target)
-            elif not current(job):
+            elif current(job):
+                print("ready the packages are there", flush=True)
+            else:
                 swap_in(job)
     except OSError as error:
         # a full disk, a folder that may not be written
