@@ -9,7 +9,7 @@ local M = {}
 ---@field title string
 ---@field address string
 ---@field error? string
----@field files string[] lock files and sockets that go when the host is given up
+---@field files string[] lock files and sockets that host.lua removes when the host is given up
 ---@field env table<string, string> what a CLI needs to find this server
 
 ---@class agent_ide.Client
@@ -54,12 +54,15 @@ end
 ---@param reply agent_ide.Reply
 function M.receive(status, reply)
   last = status
+  local files = {}
   for _, server in ipairs(status.servers) do
     for name, value in pairs(server.env) do
       -- Neovim's own environment, so that every :terminal inherits it
       vim.env[name] = value
     end
+    vim.list_extend(files, server.files)
   end
+  require("agent_ide.host").remember_files(files)
   M.changed()
   reply()
 end

@@ -55,6 +55,11 @@ class Config(msgspec.Struct, frozen=True):
             raise ConfigError(str(error)) from None
         return msgspec.structs.replace(config, sections=options)
 
+    def enabled(self, name: str) -> bool:
+        """Whether the user wants a protocol's server; yes unless its section says no."""
+        section = self.sections.get(name)
+        return not isinstance(section, dict) or section.get("enabled") is not False
+
     def section(self, name: str, shape: type[T]) -> T:
         """The options of one protocol.
 

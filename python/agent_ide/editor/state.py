@@ -79,6 +79,16 @@ class EditorState:
         real = os.path.realpath(path)
         return next((item for item in self.buffers if os.path.realpath(item.path) == real), None)
 
+    def diagnostics_of(self, path: str) -> tuple[Diagnostic, ...]:
+        """Of a file under this or another spelling of its real path; empty when it is clean."""
+        if path in self.diagnostics:
+            return self.diagnostics[path]
+        real = os.path.realpath(path)
+        found = (
+            items for name, items in self.diagnostics.items() if os.path.realpath(name) == real
+        )
+        return next(found, ())
+
     def folders_with_real_paths(self) -> list[str]:
         """Each folder as spelled, then as real path where that differs; each once."""
         spellings: dict[str, None] = {}

@@ -54,6 +54,7 @@ class Review:
         before:      what the file held then, LF line breaks; "" for a new file.
         verdict:     set once, by the first decision.
         client_gone: its client is not connected any more.
+        safe:        the accepted text is in the file, or in its buffer.
     """
 
     id: ReviewId
@@ -63,6 +64,7 @@ class Review:
     state: State = State.QUEUED
     verdict: Verdict | None = None
     client_gone: bool = False
+    safe: bool = False
     waiter: asyncio.Future[Verdict] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -149,8 +151,8 @@ class Reviews:
             self.withdraw([review], reason)
             self._tasks.spawn(self._reload_when_written(review), f"reload {review.id}")
         elif review.accepted:
-            written = await self._is_written(review)
-            self._apply(review, Event.WRITTEN if written else Event.RELEASE)
+            await self._is_written(review)
+            self._apply(review, Event.WRITTEN if review.safe else Event.RELEASE)
 
     def client_gone(self, client: ClientId) -> None:
         """Its pending reviews go; an accepted one stays until written or closed by the user."""
@@ -200,6 +202,7 @@ class Reviews:
                 except EditorError as error:
                     self._editor.notify(f"{os.path.basename(path)}: {error}", "error")
                 else:
+                    review.safe = True
                     self._apply(review, Event.RELEASE)
 
     def by_id(self, review_id: int) -> Review | None:
@@ -270,7 +273,7 @@ class Reviews:
 
     def _close_reason(self, review: Review) -> CloseReason:
         match review.verdict:
-            case Accepted():
+            case Accepted() if review.safe:
                 return "accepted"
             case Rejected():
                 return "rejected"
@@ -290,7 +293,9 @@ class Reviews:
     async def _is_written(self, review: Review) -> bool:
         if not isinstance(review.verdict, Accepted):
             return False
-        return await asyncio.to_thread(read_lf, review.proposal.path) == review.verdict.text
+        now = await asyncio.to_thread(read_lf, review.proposal.path)
+        review.safe = now == review.verdict.text
+        return review.safe
 
     async def _await_write(self, review: Review) -> None:
         """Until the file holds the accepted text, or the review is closed otherwise."""

@@ -1,0 +1,299 @@
+--- The host's process: start, watch, restart, stop.
+---
+--- Owns:     the job and what is known of it, the back-off, the version of this half.
+--- Not here: the channel's use (rpc.lua), the venv (install.lua), what the host serves (status.lua).
+local M = {}
+
+local uv = vim.uv
+
+local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
+
+local BACK_OFF_MS = 200
+local UNWANTED_ENDS = 4
+local WINDOW_MS = 60 * 1000
+--- How long the process may take to end after a polite stop.
+local STOP_MS = 2000
+local STDERR_LINES = 20
+
+---@alias agent_ide.host.Phase
+---| "off"        nothing runs, nothing is to run
+---| "installing" an interpreter is being looked for
+---| "running"    the process lives
+---| "stopping"   it was asked to end
+---| "waiting"    it ended by itself and will be started again
+---| "given_up"   it ended too often
+
+---@class agent_ide.host.State
+---@field phase agent_ide.host.Phase
+---@field job? integer
+---@field pid? integer
+---@field version? string what the host said in its hello
+---@field stderr string[] its last lines
+---@field ends integer[] when it ended unwanted, in ms, within the last minute
+---@field after_stop? fun() what to do once it has ended
+---@field timer? uv.uv_timer_t
+
+---@type agent_ide.host.State
+local state = { phase = "off", stderr = {}, ends = {} }
+
+--- Lock files and sockets of the host that ran last: they stay during the back-off, because the next
+--- host takes port and token over from them.
+---@type string[]
+local files = {}
+
+---@return string? version from pyproject.toml, where it lives
+local function read_version()
+  for line in io.lines(ROOT .. "/pyproject.toml") do
+    local found = line:match('^version = "(.-)"')
+    if found then
+      return found
+    end
+  end
+end
+
+--- Read when this half is loaded: an update on disk does not change what runs.
+local VERSION = read_version()
+
+local function remove_files()
+  for _, path in ipairs(files) do
+    uv.fs_unlink(path)
+  end
+  files = {}
+  require("agent_ide.status").forget_servers()
+end
+
+local function clear_timer()
+  if state.timer then
+    state.timer:stop()
+    state.timer:close()
+    state.timer = nil
+  end
+end
+
+--- What the host is told first. Options that are not data (functions) are for this half only.
+---@return table
+local function start_payload()
+  local function data_only(value)
+    if type(value) ~= "table" then
+      return type(value) ~= "function" and value or nil
+    end
+    local copy = vim.tbl_isempty(value) and value or vim.tbl_map(data_only, value)
+    return copy
+  end
+  local version = vim.version()
+  return {
+    version = VERSION,
+    config = data_only(require("agent_ide.config").get()),
+    editor = {
+      pid = vim.fn.getpid(),
+      version = ("%d.%d.%d"):format(version.major, version.minor, version.patch),
+      runtime_dir = require("agent_ide.rpc").runtime_dir(),
+      log_file = require("agent_ide.log").path(),
+    },
+  }
+end
+
+local spawn
+
+---@param code integer
+local function give_up(code)
+  state.phase = "given_up"
+  remove_files()
+  require("agent_ide.notify").show(
+    ("its host ended %d times within a minute (exit code %d); see :AgentIde log, then :AgentIde restart"):format(
+      #state.ends,
+      code
+    ),
+    "error"
+  )
+end
+
+---@param code integer
+local function ended_unwanted(code)
+  local now = uv.now()
+  state.ends = vim.tbl_filter(function(moment)
+    return now - moment < WINDOW_MS
+  end, state.ends)
+  table.insert(state.ends, now)
+  if #state.ends >= UNWANTED_ENDS then
+    return give_up(code)
+  end
+  state.phase = "waiting"
+  state.timer = assert(uv.new_timer())
+  state.timer:start(BACK_OFF_MS * 2 ^ (#state.ends - 1), 0, vim.schedule_wrap(function()
+    clear_timer()
+    if state.phase == "waiting" then
+      M.launch()
+    end
+  end))
+end
+
+---@param job integer
+---@param code integer
+local function on_exit(job, code)
+  if job ~= state.job then
+    return
+  end
+  local wanted = state.phase == "stopping"
+  state.job, state.pid, state.version = nil, nil, nil
+  require("agent_ide.rpc").detach()
+  require("agent_ide.tracking").disable()
+  require("agent_ide.diff").host_gone()
+  local log = require("agent_ide.log")
+  log.info("the host ended with code %d%s", code, wanted and "" or ", unwanted")
+  if not wanted and #state.stderr > 0 then
+    log.error("its last words:\n%s", table.concat(state.stderr, "\n"))
+  end
+  if not wanted then
+    require("agent_ide.status").host_gone()
+    return ended_unwanted(code)
+  end
+  state.phase = "off"
+  remove_files()
+  local after_stop = state.after_stop
+  state.after_stop = nil
+  if after_stop then
+    after_stop()
+  end
+end
+
+---@param lines string[]
+local function on_stderr(_, lines)
+  for _, line in ipairs(lines) do
+    if line ~= "" then
+      table.insert(state.stderr, line)
+    end
+  end
+  while #state.stderr > STDERR_LINES do
+    table.remove(state.stderr, 1)
+  end
+end
+
+---@param python string
+function spawn(python)
+  state.stderr = {}
+  local ok, job = pcall(vim.fn.jobstart, {
+    python,
+    -- isolated: nothing of the user's PYTHONPATH or site gets in
+    "-I",
+    "-X",
+    "utf8",
+    "-c",
+    "import pynvim; pynvim.start_host()",
+    ROOT .. "/rplugin/python3/agent_ide_host.py",
+  }, { rpc = true, on_exit = on_exit, on_stderr = on_stderr })
+  if not ok or job <= 0 then
+    state.phase = "off"
+    require("agent_ide.notify").show(
+      ("its host cannot be started with %s; see :checkhealth agent_ide"):format(python),
+      "error"
+    )
+    return
+  end
+  state.job, state.phase = job, "running"
+  state.pid = vim.fn.jobpid(job)
+  local rpc = require("agent_ide.rpc")
+  rpc.attach(job)
+  rpc.notify("start", start_payload())
+end
+
+--- Find an interpreter (the venv is built when there is none) and start the host with it.
+function M.launch()
+  state.phase = "installing"
+  require("agent_ide.install").ensure(function(python, err)
+    if state.phase ~= "installing" then
+      return
+    end
+    if python then
+      spawn(python)
+    else
+      state.phase = "off"
+      remove_files()
+      if err then
+        require("agent_ide.notify").show(err, "error")
+      end
+    end
+  end)
+end
+
+--- Start the host unless it runs or is about to.
+function M.start()
+  if state.phase == "off" or state.phase == "given_up" then
+    state.ends = {}
+    M.launch()
+  end
+end
+
+---@param after? fun() called once the host has ended
+function M.stop(after)
+  clear_timer()
+  if state.phase ~= "running" then
+    if state.phase == "stopping" then
+      state.after_stop = after or state.after_stop
+      return
+    end
+    state.phase = "off"
+    remove_files()
+    if after then
+      after()
+    end
+    return
+  end
+  state.phase, state.after_stop = "stopping", after
+  require("agent_ide.rpc").notify("stop")
+  local job = state.job
+  vim.defer_fn(function()
+    if state.job == job and state.phase == "stopping" then
+      vim.fn.jobstop(job)
+    end
+  end, STOP_MS)
+end
+
+--- Stop and start; not counted as an unwanted end.
+function M.restart()
+  state.ends = {}
+  M.stop(M.start)
+end
+
+--- Neovim ends: the host goes at once, and nothing of it is left.
+function M.stop_on_exit()
+  clear_timer()
+  local running = state.phase == "running" or state.phase == "stopping"
+  state.phase = "stopping"
+  if running then
+    require("agent_ide.rpc").notify("stop", { now = true })
+  end
+  remove_files()
+end
+
+---@param args { version: string, pid: integer }
+---@param reply agent_ide.Reply
+function M.on_hello(args, reply)
+  state.version = args.version
+  if VERSION ~= args.version then
+    require("agent_ide.notify").show(
+      ("was updated from %s to %s: restart Neovim to use it"):format(VERSION, args.version),
+      "warn"
+    )
+  end
+  reply()
+end
+
+--- The host's files of now; status.lua tells when it has learned of them.
+---@param paths string[]
+function M.remember_files(paths)
+  files = paths
+end
+
+---@class agent_ide.host.Info
+---@field phase agent_ide.host.Phase
+---@field pid? integer
+---@field version? string
+---@field root string
+
+---@return agent_ide.host.Info
+function M.info()
+  return { phase = state.phase, pid = state.pid, version = state.version, root = ROOT }
+end
+
+return M

@@ -1,0 +1,249 @@
+"""Composition root: one editor, one set of reviews, one server for each protocol.
+
+Owns:     the parts and their life; the routing of what Lua sends; the status.
+Not here: what any part does.
+Above:    rplugin/python3/agent_ide_host.py hands over what comes through the channel.
+Source:   doc/channel.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+import pynvim
+
+from agent_ide import log, version
+from agent_ide.config import Config, EditorFacts
+from agent_ide.editor import nvim as lua
+from agent_ide.editor.nvim import NvimEditor
+from agent_ide.editor.state import EditorState
+from agent_ide.errors import AgentIdeError
+from agent_ide.notebook.kernel import Kernels
+from agent_ide.outbox import Outbox
+from agent_ide.protocols.base import Context, Mention, ProtocolSpec, Running, registered
+from agent_ide.review.reviews import Review, Reviews
+from agent_ide.tasks import Tasks
+
+__all__ = ["Host"]
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 1.0
+"""How long servers may take to end; their files go first."""
+
+
+class Host:
+    """Everything between one Neovim and its agents, from the event `start` to `stop`."""
+
+    def __init__(
+        self,
+        nvim: pynvim.Nvim,
+        config: Config,
+        facts: EditorFacts,
+        protocols: Sequence[ProtocolSpec] | None = None,
+    ) -> None:
+        self._editor = NvimEditor(nvim, facts.runtime_dir)
+        self._config, self._facts = config, facts
+        self._protocols = registered() if protocols is None else protocols
+        self._tasks = Tasks()
+        self._state = EditorState()
+        self._reviews = Reviews(self._editor, self._tasks, self._changed)
+        self._kernels = Kernels(self._changed)
+        self._servers: dict[str, Running] = {}
+        self._errors: dict[str, str] = {}
+        self._outbox = Outbox(self._servers, self._editor, self._tasks)
+        self._published: dict[str, Any] = {}
+        self._publishing = False
+        self._tracking = False
+        self._handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None] | None]] = {
+            "selection": lambda payload: self._state.select(lua.read_selection(payload)),
+            "buffers": lambda payload: self._state.open_buffers(lua.read_buffers(payload)),
+            "folders": lambda payload: self._state.set_folders(
+                [lua.clean(str(folder)) for folder in payload["folders"]]
+            ),
+            "diagnostics": lambda payload: self._state.diagnose(
+                lua.clean(str(payload["path"])), lua.read_diagnostics(payload)
+            ),
+            "review": self._on_review,
+            "accept": self._on_accept,
+            "reject": self._on_reject,
+            "close_diffs": lambda payload: self._reviews.close_by_user(self._reviews.open()),
+            "mention": self._on_mention,
+            "kernel": self._on_kernel,
+        }
+
+    @classmethod
+    def from_start(cls, nvim: pynvim.Nvim, payload: dict[str, Any]) -> Host:
+        """A host as Lua's `start` event wants it.
+
+        Raises:
+            ConfigError: the options cannot be used.
+        """
+        facts = msgspec.convert(payload["editor"], EditorFacts)
+        config = Config.read(payload["config"])
+        log.open(facts.log_file, config.log_level)
+        return cls(nvim, config, facts)
+
+    async def run(self) -> None:
+        """Say hello and start every server; one that fails leaves the others alone."""
+        self._editor.hello(version.read())
+        for spec in self._protocols:
+            if not self._config.enabled(spec.agent):
+                continue
+            try:
+                self._servers[spec.agent] = await spec.serve(self._context())
+            except AgentIdeError as error:
+                self._errors[spec.agent] = str(error)
+                self._editor.notify(f"{spec.title} cannot connect: {error}", "error")
+            self._changed()
+
+    def receive(self, name: str, payload: dict[str, Any]) -> None:
+        """An event of Lua. Never raises: a bad one is logged."""
+        handler = self._handlers.get(name)
+        if handler is None:
+            logger.error("! Lua sent the unknown event %r", name)
+            return
+        try:
+            work = handler(payload)
+        except Exception:  # the root of every event: Neovim must not see a traceback
+            logger.exception("! event %s", name)
+            return
+        if work is not None:
+            self._tasks.spawn(_finish(work), f"event {name}")
+
+    def receive_reply(self, call_id: int, ok: bool, value: Any) -> None:
+        self._editor.receive_reply(call_id, ok, value)
+
+    def remove_files(self) -> None:
+        """What must not outlive the host, at once and without a loop."""
+        for server in self._servers.values():
+            for path in server.files():
+                path.unlink(missing_ok=True)
+        self._kernels.kill()
+
+    async def stop(self) -> None:
+        """End every server politely, bounded in time."""
+        try:
+            async with asyncio.timeout(STOP_S):
+                await asyncio.gather(
+                    *(server.stop() for server in self._servers.values()), self._kernels.close()
+                )
+                await self._tasks.close()
+        except TimeoutError:
+            logger.warning("! not everything ended within %s s", STOP_S)
+
+    def _context(self) -> Context:
+        return Context(
+            config=self._config,
+            facts=self._facts,
+            environ=os.environ,
+            editor=self._editor,
+            state=self._state,
+            reviews=self._reviews,
+            kernels=self._kernels,
+            tasks=self._tasks,
+            on_change=self._changed,
+        )
+
+    # -- what the user does ---------------------------------------------------------------------
+
+    async def _on_review(self, payload: dict[str, Any]) -> None:
+        review = self._reviews.by_id(int(payload["id"]))
+        match payload["event"]:
+            case "accept":
+                text = self._editor.unpack_text(payload)
+                if review is not None:
+                    await self._reviews.accept(review, text)
+            case "reject" if review is not None:
+                self._reviews.reject(review)
+            case "closed" if review is not None:
+                self._reviews.view_closed(review)
+
+    async def _on_accept(self, payload: dict[str, Any]) -> None:
+        review = self._named(payload)
+        if review is not None:
+            await self._reviews.accept(review, review.proposal.text)
+
+    def _on_reject(self, payload: dict[str, Any]) -> None:
+        review = self._named(payload)
+        if review is not None:
+            self._reviews.reject(review)
+
+    def _named(self, payload: dict[str, Any]) -> Review | None:
+        name = payload.get("name")
+        review = self._reviews.by_name(lua.clean(str(name)) if name else None)
+        if review is None:
+            self._editor.notify("no review waits under that name" if name else "no review waits")
+        return review
+
+    def _on_mention(self, payload: dict[str, Any]) -> None:
+        lines = (payload.get("start_line"), payload.get("end_line"))
+        mention = Mention(lua.clean(str(payload["path"])), *lines)
+        self._outbox.post(str(payload["agent"]), mention, payload.get("terminal_pid"))
+
+    async def _on_kernel(self, payload: dict[str, Any]) -> None:
+        await (self._kernels.restart() if payload["action"] == "restart" else self._kernels.stop())
+        self._editor.notify(f"the notebook's kernel: {payload['action']} done")
+
+    # -- the status -------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        """Publish soon; many changes in one turn of the loop are one status."""
+        if not self._publishing:
+            self._publishing = True
+            asyncio.get_running_loop().call_soon(self._publish)
+
+    def _publish(self) -> None:
+        self._publishing = False
+        status = self._status()
+        if status == self._published:
+            return
+        self._published = status
+        self._editor.publish(status)
+        connected = bool(status["clients"])
+        if connected != self._tracking:
+            self._tracking = connected
+            self._editor.track(connected)
+        self._outbox.deliver()
+
+    def _status(self) -> dict[str, Any]:
+        servers: list[dict[str, Any]] = []
+        clients: list[dict[str, Any]] = []
+        for spec in self._protocols:
+            entry: dict[str, Any] = {"agent": spec.agent, "title": spec.title, "address": ""}
+            server = self._servers.get(spec.agent)
+            if server is not None:
+                entry["address"] = server.address
+                entry["files"] = [str(path) for path in server.files()]
+                entry["env"] = server.launch_env()
+                clients += [
+                    {"agent": spec.agent, **_without_none(dataclasses.asdict(client))}
+                    for client in server.clients()
+                ]
+            elif spec.agent in self._errors:
+                entry |= {"error": self._errors[spec.agent], "files": [], "env": {}}
+            else:
+                continue
+            servers.append(entry)
+        status: dict[str, Any] = {
+            "servers": servers,
+            "clients": clients,
+            "reviews": [review.status() for review in self._reviews.open()],
+        }
+        if self._kernels.running:
+            status["kernel"] = self._kernels.running[0]
+        return status
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    await work
+
+
+def _without_none(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None}

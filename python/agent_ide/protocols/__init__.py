@@ -1,0 +1,1 @@
+"""One folder a protocol; base.py says what each must give."""

@@ -1,0 +1,117 @@
+"""What a protocol must give, and where all of them are found.
+
+Owns:     the contract between the host and a protocol.
+Not here: any protocol.
+
+A protocol is a package in this folder whose module `serve` has `PROTOCOL`, a `ProtocolSpec`.
+Nothing else has to be edited to add one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent_ide.config import Config, EditorFacts
+from agent_ide.editor.port import Editor
+from agent_ide.editor.state import EditorState
+from agent_ide.model import ClientId
+from agent_ide.notebook.kernel import Kernels
+from agent_ide.review.reviews import Reviews
+from agent_ide.tasks import Tasks
+
+__all__ = ["ClientStatus", "Context", "Mention", "ProtocolSpec", "Running", "registered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Lines (0-based, inclusive) or, without them, a whole file or folder for an agent's prompt."""
+
+    path: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStatus:
+    """A connected CLI, for people.
+
+    ready: it can take a mention.
+    """
+
+    id: ClientId
+    name: str
+    version: str
+    pid: int | None
+    cwd: str | None
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a protocol's server works with.
+
+    environ:   the environment that says where agents look (`HOME`, `CLAUDE_CONFIG_DIR`, ...).
+    on_change: to be called after each change of what `Running` reports.
+    """
+
+    config: Config
+    facts: EditorFacts
+    environ: Mapping[str, str]
+    editor: Editor
+    state: EditorState
+    reviews: Reviews
+    kernels: Kernels
+    tasks: Tasks
+    on_change: Callable[[], None]
+
+
+class Running(Protocol):
+    """A server that serves."""
+
+    @property
+    def address(self) -> str:
+        """Where it listens, for people."""
+
+    def files(self) -> list[Path]:
+        """Lock files and sockets that must go when the host is given up."""
+
+    def launch_env(self) -> dict[str, str]:
+        """What a CLI needs in its environment to find this server."""
+
+    def clients(self) -> list[ClientStatus]: ...
+
+    async def mention(self, mention: Mention, pid: int | None) -> bool:
+        """Put a mention into one client's prompt, of the process `pid` if it is connected.
+
+        Returns:
+            False when no client is ready to take it.
+        """
+
+    async def stop(self) -> None:
+        """Answer what waits, remove the files, close every connection. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolSpec:
+    """One protocol.
+
+    agent: the agent's name in options, commands and status.
+    title: its name for people.
+    serve: starts the server, or raises ServeError.
+    """
+
+    agent: str
+    title: str
+    serve: Callable[[Context], Any]
+
+
+def registered() -> list[ProtocolSpec]:
+    """Every protocol in this folder, by folder name."""
+    folder = importlib.import_module(__package__)
+    names = sorted(item.name for item in pkgutil.iter_modules(folder.__path__) if item.ispkg)
+    return [importlib.import_module(f"{__package__}.{name}.serve").PROTOCOL for name in names]

@@ -1,0 +1,1 @@
+"""Claude Code's IDE protocol: MCP over a WebSocket, found by a lock file."""

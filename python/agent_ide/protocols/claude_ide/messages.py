@@ -1,0 +1,195 @@
+"""The words of Claude Code's IDE protocol; pure.
+
+Owns:     how our values look on its wire, and how a verdict is answered.
+Not here: tools' schemas (tools.py), the session (session.py).
+Source:   doc/protocols/claude-ide.md, seen with Claude Code 2.1.332.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from agent_ide.errors import RpcError, ToolError
+from agent_ide.model import (
+    Accepted,
+    Cancelled,
+    Diagnostic,
+    Failed,
+    OpenBuffer,
+    Position,
+    Range,
+    Rejected,
+    Selection,
+    Severity,
+    Verdict,
+)
+from agent_ide.wire import jsonrpc
+from agent_ide.wire.mcp import ToolResult
+from agent_ide.wire.uri import to_raw_uri, to_uri
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "answer_verdict",
+    "at_mentioned",
+    "diagnostics_text",
+    "open_editors",
+    "selection_changed",
+    "selection_result",
+    "workspace_folders",
+]
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024 - 64 * 1024
+"""The CLI drops the connection at 16 MiB; the rest is for the envelope."""
+
+MAX_DIAGNOSTICS_BYTES = 1024 * 1024
+
+_SEVERITIES = {
+    Severity.ERROR: "Error",
+    Severity.WARNING: "Warning",
+    Severity.INFORMATION: "Info",
+    Severity.HINT: "Hint",
+}
+
+
+def _position(position: Position) -> dict[str, int]:
+    return {"line": position.line, "character": position.character}
+
+
+def _range(span: Range) -> dict[str, Any]:
+    return {"start": _position(span.start), "end": _position(span.end)}
+
+
+def _selection(selection: Selection) -> dict[str, Any]:
+    return {
+        "text": selection.text,
+        "filePath": selection.path,
+        "fileUrl": to_uri(selection.path),
+        "selection": {**_range(selection.range), "isEmpty": selection.range.empty},
+    }
+
+
+def selection_changed(selection: Selection | None) -> bytes:
+    """The push; without a file an empty path clears what the CLI shows. No field is ever null."""
+    if selection is None:
+        nowhere = Range(Position(0, 0), Position(0, 0))
+        params = {
+            "text": "",
+            "filePath": "",
+            "fileUrl": "",
+            "selection": {**_range(nowhere), "isEmpty": True},
+        }
+    else:
+        params = _selection(selection)
+    return jsonrpc.encode_notification("selection_changed", params)
+
+
+def selection_result(selection: Selection) -> ToolResult:
+    return ToolResult.of_json({"success": True, **_selection(selection)})
+
+
+def at_mentioned(path: str, start_line: int | None, end_line: int | None) -> bytes:
+    """The push; absent lines mean the whole file or folder."""
+    params: dict[str, Any] = {"filePath": path}
+    if start_line is not None and end_line is not None:
+        params |= {"lineStart": start_line, "lineEnd": end_line}
+    return jsonrpc.encode_notification("at_mentioned", params)
+
+
+def open_editors(buffers: Iterable[OpenBuffer]) -> ToolResult:
+    tabs = [
+        {
+            "uri": to_uri(buffer.path),
+            "isActive": buffer.active,
+            "label": PurePath(buffer.path).name,
+            "languageId": buffer.language_id,
+            "isDirty": buffer.dirty,
+        }
+        for buffer in buffers
+    ]
+    return ToolResult.of_json({"tabs": tabs})
+
+
+def workspace_folders(folders: Sequence[str]) -> ToolResult:
+    """Each folder once, as spelled; the current one is the root."""
+    listed = [
+        {"name": PurePath(folder).name or folder, "uri": to_uri(folder), "path": folder}
+        for folder in folders
+    ]
+    return ToolResult.of_json(
+        {"success": True, "folders": listed, "rootPath": folders[0] if folders else ""}
+    )
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "message": diagnostic.message,
+        "severity": _SEVERITIES[diagnostic.severity],
+        "range": _range(diagnostic.range),
+    }
+    if diagnostic.source is not None:
+        entry["source"] = diagnostic.source
+    if diagnostic.code is not None:
+        entry["code"] = diagnostic.code
+    return entry
+
+
+def diagnostics_text(
+    files: Mapping[str, Sequence[Diagnostic]], first: Iterable[str], asked_uri: str | None = None
+) -> ToolResult:
+    """One text block with the JSON array that the CLI parses; at most 1 MiB.
+
+    Args:
+        files: diagnostics by path.
+        first: paths that come first when not all fit: what this client has edited.
+        asked_uri: the URI as the client spelled it, when it asked for one file: it compares the
+            text. Otherwise `file://` and the raw path.
+    """
+    order = {path: rank for rank, path in enumerate(first)}
+    entries: list[bytes] = []
+    size, left_out = 2, 0
+    for path in sorted(files, key=lambda path: (order.get(path, len(order)), path)):
+        entry = jsonrpc.encode(
+            {
+                "uri": asked_uri or to_raw_uri(path),
+                "diagnostics": [_diagnostic(item) for item in files[path]],
+            }
+        )
+        if size + len(entry) + 1 > MAX_DIAGNOSTICS_BYTES:
+            left_out += 1
+            continue
+        size += len(entry) + 1
+        entries.append(entry)
+    text = b"[" + b",".join(entries) + b"]"
+    if not left_out:
+        return ToolResult.of_text(text.decode())
+    # the CLI parses the first block only; the model reads both
+    return ToolResult.of_text(
+        text.decode(), f"{left_out} more files have diagnostics; ask for one by its uri."
+    )
+
+
+def answer_verdict(tab_name: str, verdict: Verdict) -> ToolResult:
+    """openDiff's answer. Never TAB_CLOSED: the CLI takes that for a yes.
+
+    Raises:
+        ToolError: the view could not be opened; the CLI's own prompt stays.
+        RpcError: the text is too large for the CLI.
+    """
+    rejected = ToolResult.of_text("DIFF_REJECTED", tab_name)
+    match verdict:
+        case Accepted(_, unchanged_file=True):
+            # FILE_SAVED with the old content is a rejection for the CLI: say what it is
+            return rejected
+        case Accepted(text):
+            if len(text.encode()) > MAX_MESSAGE_BYTES:
+                raise RpcError(
+                    RpcError.SERVER_ERROR,
+                    "the accepted text is over 16 MiB, which Claude cannot take",
+                )
+            return ToolResult.of_text("FILE_SAVED", text)
+        case Rejected() | Cancelled():
+            return rejected
+        case Failed(reason):
+            raise ToolError(f"The diff could not be opened in Neovim: {reason}")

@@ -1,0 +1,163 @@
+"""A WebSocket server on loopback: admission, text in, text out.
+
+Owns:     the listening socket, who is let in, the limits of size and time.
+Not here: messages (protocols/*/session.py), the lock file (lockfile.py).
+Above:    protocols/*/serve.py gives an `Admission` and a handler for each connection.
+Source:   RFC 6455 through the websockets library; the limits are set here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hmac
+import http
+import logging
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from agent_ide.errors import ServeError
+
+__all__ = ["Admission", "Connection", "WebSocketServer", "listen"]
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""What a client may send in one message: an edit of the largest file one would review."""
+
+OPEN_TIMEOUT_S = 5.0
+"""From the first byte to the end of the handshake."""
+
+CLOSE_TIMEOUT_S = 1.0
+
+PORT_TRIES = 50
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who is let in: the one whose header `header` holds `token`, once and exactly."""
+
+    header: str
+    token: str
+    subprotocol: str | None = None
+
+    def admits(self, request: Request) -> bool:
+        """Compared in constant time, before anything else of the request is looked at."""
+        given = request.headers.get_all(self.header)
+        token = self.token.encode()
+        right = [hmac.compare_digest(value.encode("utf-8", "replace"), token) for value in given]
+        return len(right) == 1 and right[0]
+
+
+class Connection:
+    """One admitted peer."""
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self._socket = socket
+
+    async def send(self, text: bytes) -> None:
+        """One text frame of UTF-8; waits while the peer does not read; a peer gone is no error."""
+        try:
+            await self._socket.send(text, text=True)
+        except ConnectionClosed:
+            logger.debug("> the peer is gone, %d bytes dropped", len(text))
+
+    async def receive(self) -> AsyncIterator[str | bytes]:
+        """Messages until the peer goes, however it goes."""
+        try:
+            while True:
+                yield await self._socket.recv()
+        except ConnectionClosed as closed:
+            logger.debug("= closed: %s", closed)
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+
+class WebSocketServer:
+    """A listening server; `close` ends it and every connection."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.port: int = next(iter(server.sockets)).getsockname()[1]
+
+    async def close(self) -> None:
+        self._server.close(close_connections=True)
+        await self._server.wait_closed()
+
+
+async def listen(
+    handler: Callable[[Connection], Awaitable[None]], admission: Admission, ports: range | int
+) -> WebSocketServer:
+    """Serve on one port, or on a free one of a range.
+
+    Raises:
+        ServeError: the port is taken, or no free one was found.
+    """
+    if isinstance(ports, int):
+        candidates = [ports]
+    else:
+        candidates = random.SystemRandom().sample(ports, min(PORT_TRIES, len(ports)))
+    refused: OSError | None = None
+    for port in candidates:
+        try:
+            return WebSocketServer(await _serve(handler, admission, port))
+        except OSError as error:
+            refused = error
+    raise ServeError(f"no port can be listened on ({refused})")
+
+
+async def _serve(
+    handler: Callable[[Connection], Awaitable[None]], admission: Admission, port: int
+) -> Server:
+    async def admitted(socket: ServerConnection) -> None:
+        await handler(Connection(socket))
+
+    def admit(connection: ServerConnection, request: Request) -> Response | None:
+        if not admission.admits(request):
+            return connection.respond(http.HTTPStatus.UNAUTHORIZED, "")
+        if not _from_here(request, port):
+            return connection.respond(http.HTTPStatus.FORBIDDEN, "")
+        return None
+
+    def choose(_connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+        return next((item for item in offered if item == admission.subprotocol), None)
+
+    # bound by hand: SO_REUSEADDR on Linux lets the port be taken again at once after a host's end
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((LOOPBACK, port))
+        return await serve(
+            admitted,
+            sock=listener,
+            process_request=admit,
+            select_subprotocol=choose,
+            # loopback gains nothing from compression, and without it there is no compression bomb
+            compression=None,
+            open_timeout=OPEN_TIMEOUT_S,
+            close_timeout=CLOSE_TIMEOUT_S,
+            # a stopped CLI or a sleeping laptop is not a dead peer; loopback tells when one dies
+            ping_interval=None,
+            max_size=MAX_MESSAGE_BYTES,
+            server_header=None,
+            logger=logger.getChild("library"),
+        )
+    except BaseException:
+        listener.close()
+        raise
+
+
+def _from_here(request: Request, port: int) -> bool:
+    """No web page: none sends our header, but a browser's Origin or a rebound Host says so too."""
+    hosts = request.headers.get_all("Host")
+    return hosts in ([f"{LOOPBACK}:{port}"], [f"localhost:{port}"]) and not request.headers.get_all(
+        "Origin"
+    )

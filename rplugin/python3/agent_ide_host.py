@@ -1,0 +1,68 @@
+"""The remote plugin: hands over what comes through the channel, and nothing else.
+
+Owns:     the path to the package, the hand-over, the end of the process.
+Not here: any logic; nothing heavy is imported before Lua says `start`.
+
+It is not called agent_ide.py: pynvim imports it by its bare file name, which would hide the
+package.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from typing import Any
+
+import pynvim
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+
+
+@pynvim.plugin
+class AgentIdeHost:
+    def __init__(self, nvim: pynvim.Nvim) -> None:
+        self._nvim = nvim
+        self._host: Any = None
+        # at the end of the channel pynvim calls no shutdown hook
+        atexit.register(self._remove_files)
+
+    @pynvim.rpc_export("agent_ide:event")  # type: ignore[untyped-decorator]
+    def event(self, name: str, payload: dict[str, Any]) -> None:
+        # pynvim delivers what came early before its loop runs: everything waits for the loop
+        self._nvim.loop.call_soon(self._receive, name, payload)
+
+    @pynvim.rpc_export("agent_ide:reply")  # type: ignore[untyped-decorator]
+    def reply(self, call_id: int, ok: bool, value: Any) -> None:
+        if self._host is not None:
+            self._host.receive_reply(call_id, ok, value)
+
+    @pynvim.shutdown_hook  # type: ignore[untyped-decorator]
+    def shutdown(self) -> None:
+        self._remove_files()
+
+    def _receive(self, name: str, payload: dict[str, Any]) -> None:
+        if name == "start":
+            self._start(payload)
+        elif name == "stop":
+            self._stop(now=payload.get("now") is True)
+        elif self._host is not None:
+            self._host.receive(name, payload)
+
+    def _start(self, payload: dict[str, Any]) -> None:
+        from agent_ide.host import Host
+
+        self._host = Host.from_start(self._nvim, payload)
+        self._starting = self._nvim.loop.create_task(self._host.run())
+
+    def _stop(self, now: bool) -> None:
+        self._remove_files()
+        if now or self._host is None:
+            # Neovim waits for this process to end; the interpreter's own way out takes 50 ms
+            os._exit(0)
+        self._stopping = self._nvim.loop.create_task(self._host.stop())
+        self._stopping.add_done_callback(lambda _: self._nvim.stop_loop())
+
+    def _remove_files(self) -> None:
+        if self._host is not None:
+            self._host.remove_files()
