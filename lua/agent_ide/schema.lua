@@ -92,9 +92,9 @@ return {
       ".pgpass",
       ".git-credentials",
     },
-    description = "Glob patterns of files that are never sent to an agent, neither their text nor "
-      .. "their name. A pattern with a slash is compared with the whole path, any other with the "
-      .. "file's name.",
+    description = "Patterns as in a .gitignore: files that are never sent to an agent, neither text nor "
+      .. "name. One with a slash is compared with the whole path, any other with the file's name; "
+      .. "one that starts with ! allows again.",
   },
   {
     name = "focus_after_send",

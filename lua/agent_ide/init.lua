@@ -1,0 +1,25 @@
+--- The public API. Everything here is optional: the plugin works without setup().
+---
+--- Owns:     nothing.
+--- Not here: the commands (plugin/agent_ide.lua).
+local M = {}
+
+--- Merge options over vim.g.agent_ide and the defaults. What is wrong is said and left at its default.
+---@param opts? agent_ide.SetupOpts
+function M.setup(opts)
+  require("agent_ide.config").setup(opts)
+end
+
+--- Who serves, who is connected, which diffs are open: a copy of what the host said last.
+---@return agent_ide.Status
+function M.status()
+  return vim.deepcopy(require("agent_ide.status").get())
+end
+
+--- For a statusline: agents that are connected and diffs that wait, "" when there is nothing to say.
+---@return string
+function M.statusline()
+  return require("agent_ide.statusline").text()
+end
+
+return M

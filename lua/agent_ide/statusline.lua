@@ -1,0 +1,61 @@
+--- The text for a statusline.
+---
+--- Owns:     the text of the last status, so that drawing a statusline costs nothing.
+--- Not here: the status (status.lua).
+local M = {}
+
+---@type string?
+local text
+
+---@param status agent_ide.Status
+---@return string[] titles of agents with a client, as often as they have one
+local function connected(status)
+  local titles = {} ---@type table<string, string>
+  for _, server in ipairs(status.servers) do
+    titles[server.agent] = server.title
+  end
+  local counts, order = {}, {}
+  for _, client in ipairs(status.clients) do
+    if not counts[client.agent] then
+      table.insert(order, client.agent)
+    end
+    counts[client.agent] = (counts[client.agent] or 0) + 1
+  end
+  return vim.tbl_map(function(agent)
+    local title = titles[agent] or agent
+    return counts[agent] > 1 and ("%s x%d"):format(title, counts[agent]) or title
+  end, order)
+end
+
+---@param status agent_ide.Status
+---@return string
+local function render(status)
+  local waiting = vim.tbl_filter(function(review)
+    return review.state ~= "accepted"
+  end, status.reviews)
+  local parts = connected(status)
+  if #waiting > 0 then
+    table.insert(parts, #waiting == 1 and "1 diff" or #waiting .. " diffs")
+  end
+  return table.concat(parts, ", ")
+end
+
+vim.api.nvim_create_autocmd("User", {
+  pattern = "AgentIdeStatus",
+  group = vim.api.nvim_create_augroup("agent_ide_statusline", {}),
+  desc = "agent_ide: draw the statusline anew",
+  callback = function()
+    text = nil
+    vim.cmd.redrawstatus({ bang = true })
+  end,
+})
+
+---@return string
+function M.text()
+  if not text then
+    text = render(require("agent_ide.status").get())
+  end
+  return text
+end
+
+return M

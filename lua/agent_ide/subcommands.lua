@@ -1,0 +1,175 @@
+--- What :AgentIde does.
+---
+--- Owns:     nothing.
+--- Not here: the agents' own commands (commands.lua), the modules that do the work.
+local M = {}
+
+local notify = require("agent_ide.notify")
+
+---@return agent_ide.Review[]
+local function reviews()
+  return require("agent_ide.status").get().reviews
+end
+
+---@return string[]
+local function waiting_names()
+  return vim
+    .iter(reviews())
+    :filter(function(review)
+      return review.state ~= "accepted"
+    end)
+    :map(function(review)
+      return review.tab_name
+    end)
+    :totable()
+end
+
+---@param review agent_ide.Review
+---@return string
+local function describe(review)
+  local whose = review.title .. (review.client_gone and ", which is gone" or "")
+  local path = vim.fn.fnamemodify(review.path, ":~:.")
+  return ("%s: %s (%s)"):format(review.state, path, whose)
+end
+
+local function pick_review()
+  if #reviews() == 0 then
+    return notify.show("no diff is open")
+  end
+  vim.ui.select(reviews(), {
+    prompt = "Diffs:",
+    kind = "agent_ide.review",
+    format_item = describe,
+  }, function(review)
+    if review then
+      require("agent_ide.diff").focus(review.id)
+    end
+  end)
+end
+
+local function open_log()
+  local path = require("agent_ide.log").path()
+  if not vim.uv.fs_stat(path) then
+    return notify.show("nothing has been logged yet (" .. path .. ")")
+  end
+  vim.cmd.split(vim.fn.fnameescape(path))
+  vim.bo.readonly = true
+  vim.cmd.normal({ "G", bang = true })
+end
+
+---@param action? string
+local function kernel(action)
+  if action ~= "restart" and action ~= "stop" then
+    notify.show("expected :AgentIde kernel restart, or :AgentIde kernel stop", "warn")
+  elseif not require("agent_ide.rpc").notify("kernel", { action = action }) then
+    notify.show("the host is not running: :AgentIde start", "warn")
+  end
+end
+
+---@class agent_ide.Subcommand
+---@field run fun(argument?: string)
+---@field complete? fun(): string[]
+
+---@type table<string, agent_ide.Subcommand>
+local subcommands = {
+  start = {
+    run = function()
+      require("agent_ide.host").start()
+    end,
+  },
+  stop = {
+    run = function()
+      require("agent_ide.host").stop()
+    end,
+  },
+  restart = {
+    run = function()
+      require("agent_ide.host").restart()
+    end,
+  },
+  status = {
+    run = function()
+      require("agent_ide.status_window").open()
+    end,
+  },
+  accept = {
+    run = function(tab_name)
+      require("agent_ide.commands").settle("accept", tab_name)
+    end,
+    complete = waiting_names,
+  },
+  reject = {
+    run = function(tab_name)
+      require("agent_ide.commands").settle("reject", tab_name)
+    end,
+    complete = waiting_names,
+  },
+  diffs = { run = pick_review },
+  log = { run = open_log },
+  install = {
+    run = function()
+      require("agent_ide.install").run()
+    end,
+  },
+  uninstall = {
+    run = function()
+      require("agent_ide.install").uninstall()
+    end,
+  },
+  kernel = {
+    run = kernel,
+    complete = function()
+      return { "restart", "stop" }
+    end,
+  },
+  recover = {
+    run = function()
+      require("agent_ide.diff.kept").pick()
+    end,
+  },
+}
+
+---@return string[]
+local function names()
+  local all = vim.tbl_keys(subcommands)
+  table.sort(all)
+  return all
+end
+
+---@param cmd vim.api.keyset.create_user_command.command_args
+function M.run(cmd)
+  -- what follows the name is one argument: names of tabs hold spaces
+  local name, argument = cmd.args:match("^(%S*)%s*(.-)%s*$")
+  local subcommand = subcommands[name == "" and "status" or name]
+  if not subcommand then
+    local message = "there is no :AgentIde %s, only %s"
+    return notify.show(message:format(name, table.concat(names(), ", ")), "warn")
+  end
+  subcommand.run(argument ~= "" and argument or nil)
+end
+
+---@param lead string
+---@param line string the command line up to the cursor and beyond
+---@return string[]
+function M.complete(lead, line)
+  local name, rest = line:match("AgentIde!?%s+(%S+)%s+(.*)$")
+  local choices, typed = names(), lead
+  if name then
+    local subcommand = subcommands[name]
+    choices = subcommand and subcommand.complete and subcommand.complete() or {}
+    typed = rest
+  end
+  -- Neovim replaces the last word only, and a tab's name may have several
+  local kept = #typed - #lead
+  return vim
+    .iter(choices)
+    :filter(function(choice)
+      return vim.startswith(choice, typed)
+    end)
+    :map(function(choice)
+      return choice:sub(kept + 1)
+    end)
+    :totable()
+end
+
+return M

@@ -1,0 +1,140 @@
+--- The split in which an agent's terminal is shown.
+---
+--- Owns:     nothing; windows are Neovim's.
+--- Not here: the job, which buffer belongs to which agent (terminal/init.lua).
+local M = {}
+
+local api = vim.api
+
+--- What a terminal needs none of; it is set for the window and this buffer only.
+local PLAIN = {
+  number = false,
+  relativenumber = false,
+  signcolumn = "no",
+  foldcolumn = "0",
+  statuscolumn = "",
+  list = false,
+  spell = false,
+  cursorline = false,
+  cursorcolumn = false,
+  colorcolumn = "",
+  wrap = false,
+}
+
+--- How a terminal was looked at when it was hidden.
+---@class agent_ide.TerminalView
+---@field focused boolean it had the cursor
+---@field inserting boolean in terminal mode
+---@field scrolled? vim.fn.winsaveview.ret only when it did not show its end
+
+--- The window that shows a buffer in the current tab page.
+---@param buf integer
+---@return integer?
+function M.window(buf)
+  for _, win in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if api.nvim_win_get_buf(win) == buf then
+      return win
+    end
+  end
+end
+
+---@param config agent_ide.TerminalConfig
+---@return vim.api.keyset.win_config
+local function split_config(config)
+  if config.side == "left" or config.side == "right" then
+    local width = math.max(1, math.floor(vim.o.columns * config.size))
+    return { split = config.side, win = -1, width = width }
+  end
+  local height = math.max(1, math.floor(vim.o.lines * config.size))
+  return { split = config.side == "top" and "above" or "below", win = -1, height = height }
+end
+
+---@param win integer
+---@param buf integer
+---@param view? agent_ide.TerminalView
+local function look_as_before(win, buf, view)
+  if view and view.scrolled then
+    api.nvim_win_call(win, function()
+      vim.fn.winrestview(view.scrolled)
+    end)
+  else
+    -- a terminal follows its output only while the cursor is on its last line
+    api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
+  end
+end
+
+--- Show a buffer in a split of its own; the cursor stays where it is.
+---@param buf integer
+---@param view? agent_ide.TerminalView as it was hidden
+---@return integer win
+function M.show(buf, view)
+  local win = M.window(buf)
+  if win then
+    return win
+  end
+  local config = require("agent_ide.config").get().terminal
+  win = api.nvim_open_win(buf, false, split_config(config))
+  for name, value in pairs(PLAIN) do
+    vim.wo[win][0][name] = value
+  end
+  local sideways = config.side == "left" or config.side == "right"
+  vim.wo[win][sideways and "winfixwidth" or "winfixheight"] = true
+  look_as_before(win, buf, view)
+  return win
+end
+
+--- Give the cursor to a window.
+---@param win integer
+---@param insert boolean enter terminal mode
+function M.focus(win, insert)
+  if api.nvim_get_current_win() ~= win then
+    api.nvim_set_current_win(win)
+  end
+  if insert then
+    vim.cmd.startinsert()
+  end
+end
+
+---@param win integer
+---@return boolean
+local function is_last(win)
+  local others = vim.tbl_filter(function(other)
+    return other ~= win and api.nvim_win_get_config(other).relative == ""
+  end, api.nvim_tabpage_list_wins(api.nvim_win_get_tabpage(win)))
+  return #others == 0 and #api.nvim_list_tabpages() == 1
+end
+
+--- Take a window away; the last one shows another buffer instead.
+---@param win integer
+function M.dismiss(win)
+  if not is_last(win) then
+    api.nvim_win_close(win, true)
+    return
+  end
+  local alternate = vim.fn.bufnr("#")
+  if alternate < 1 or not vim.bo[alternate].buflisted then
+    alternate = api.nvim_create_buf(true, false)
+  end
+  vim.wo[win].winfixwidth = false
+  vim.wo[win].winfixheight = false
+  api.nvim_win_set_buf(win, alternate)
+end
+
+--- Hide a buffer's window in the current tab page.
+---@param win integer
+---@return agent_ide.TerminalView how to show it again
+function M.hide(win)
+  local focused = api.nvim_get_current_win() == win
+  local last_line = api.nvim_buf_line_count(api.nvim_win_get_buf(win))
+  local view = {
+    focused = focused,
+    inserting = focused and api.nvim_get_mode().mode == "t",
+  }
+  if not view.inserting and api.nvim_win_get_cursor(win)[1] < last_line then
+    view.scrolled = api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  M.dismiss(win)
+  return view
+end
+
+return M

@@ -1,0 +1,123 @@
+--- Defines the user commands and <Plug> maps, and starts the host after Neovim has started.
+---
+--- Owns:     names, ranges and completion of the commands.
+--- Not here: what they do (commands.lua, subcommands.lua). Nothing is required before it is used, so
+---           that the plugin adds nothing to Neovim's start.
+
+if vim.g.loaded_agent_ide then
+  return
+end
+vim.g.loaded_agent_ide = true
+
+if vim.fn.has("nvim-0.10") == 0 then
+  vim.notify("agent_ide: needs Neovim 0.10 or newer", vim.log.levels.ERROR)
+  return
+end
+
+--- One family of commands per agent: its name in the protocol, the commands' prefix, its title.
+local families = {
+  { agent = "claude", prefix = "ClaudeCode", title = "Claude Code" },
+}
+
+local function complete_path(lead)
+  return require("agent_ide.commands").complete_path(lead)
+end
+
+--- The commands of a family: what follows the prefix, attributes, description.
+local commands = {
+  { "", { nargs = "*" }, "show or hide the terminal, start it where it does not run" },
+  { "Open", { nargs = "*" }, "show the terminal and go there" },
+  { "Close", {}, "hide the terminal" },
+  { "Focus", { nargs = "*" }, "go to the terminal" },
+  { "Start", {}, "start the host" },
+  { "Stop", {}, "stop the host" },
+  { "Status", {}, "show who serves, who is connected, which diffs are open" },
+  { "Send", { range = true }, "mention these lines in the prompt" },
+  { "SendText", { nargs = "+", bang = true }, "paste text into the prompt; with ! press Enter" },
+  { "Add", { nargs = "+", complete = complete_path }, "mention a file or folder in the prompt" },
+  { "TreeAdd", { range = true }, "mention the file under the cursor of a file tree" },
+  { "DiffAccept", {}, "accept the diff" },
+  { "DiffDeny", {}, "reject the diff" },
+  { "CloseAllDiffs", {}, "close all diffs, rejecting those that wait" },
+  { "SelectModel", {}, "choose the model" },
+}
+
+for _, family in ipairs(families) do
+  for _, command in ipairs(commands) do
+    local suffix, attributes = command[1], command[2]
+    local opts = vim.tbl_extend("error", attributes, { desc = family.title .. ": " .. command[3] })
+    vim.api.nvim_create_user_command(family.prefix .. suffix, function(cmd)
+      require("agent_ide.commands").run(family.agent, suffix, cmd)
+    end, opts)
+  end
+end
+
+vim.api.nvim_create_user_command("AgentIde", function(cmd)
+  require("agent_ide.subcommands").run(cmd)
+end, {
+  nargs = "*",
+  desc = "agent_ide: start, stop, status, accept, reject, diffs, log, install and more",
+  complete = function(lead, line)
+    return require("agent_ide.subcommands").complete(lead, line)
+  end,
+})
+
+--- Maps for the user to bind; no key is mapped by default. Modes, name, command, description.
+local maps = {
+  { { "n", "x", "t" }, "Toggle", "", "show or hide the terminal" },
+  { { "n", "x", "t" }, "Focus", "Focus", "go to the terminal" },
+  { { "n", "x" }, "Send", "Send", "mention the line or selection" },
+  { "n", "Add", "Add %", "mention the current file" },
+  { "n", "TreeAdd", "TreeAdd", "mention the file under the cursor of a file tree" },
+  { { "n", "t" }, "DiffAccept", "DiffAccept", "accept the diff" },
+  { { "n", "t" }, "DiffDeny", "DiffDeny", "reject the diff" },
+  { "n", "SelectModel", "SelectModel", "choose the model" },
+}
+
+for _, family in ipairs(families) do
+  for _, map in ipairs(maps) do
+    local keys = ("<Plug>(%s%s)"):format(family.prefix, map[2])
+    local command = ("<Cmd>%s%s<CR>"):format(family.prefix, map[3])
+    vim.keymap.set(map[1], keys, command, { desc = family.title .. ": " .. map[4] })
+  end
+end
+
+for name, map in pairs({
+  Accept = { "accept", "accept the diff" },
+  Reject = { "reject", "reject the diff" },
+  Diffs = { "diffs", "choose one of the open diffs" },
+  Status = { "status", "show the status" },
+}) do
+  local keys, command = ("<Plug>(AgentIde%s)"):format(name), ("<Cmd>AgentIde %s<CR>"):format(map[1])
+  vim.keymap.set({ "n", "t" }, keys, command, { desc = "agent_ide: " .. map[2] })
+end
+
+local group = vim.api.nvim_create_augroup("agent_ide", {})
+
+local function start()
+  -- scheduled: the first screen is drawn before anything of ours is loaded
+  vim.schedule(function()
+    if require("agent_ide.config").get().auto_start then
+      require("agent_ide.host").start()
+    end
+  end)
+end
+
+if vim.v.vim_did_enter == 1 then
+  start() -- loaded lazily by a plugin manager
+else
+  vim.api.nvim_create_autocmd("VimEnter", {
+    group = group,
+    once = true,
+    desc = "agent_ide: start the host",
+    callback = start,
+  })
+end
+
+vim.api.nvim_create_autocmd("VimLeavePre", {
+  group = group,
+  desc = "agent_ide: stop the host",
+  callback = function()
+    require("agent_ide.host").stop_on_exit()
+  end,
+})
