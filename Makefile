@@ -1,0 +1,98 @@
+# Everything a user of the checkout or a developer types. `make` alone lists the targets.
+
+PY := .venv/bin/python
+FILTER ?=
+# more arguments for pytest, as in `make test-py ARGS="-x -k merge"`
+ARGS ?=
+PYTEST := $(PY) -m pytest $(ARGS)
+LUA_FILES := build.lua lua plugin scripts $(wildcard tests bench)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## --- setting up -------------------------------------------------------------------------------
+
+.PHONY: deps deps-dev cli lock install
+deps: .venv/.deps ## Prepare what scripts/nvim needs, in .venv
+deps-dev: .venv/.deps-dev ## Prepare what the tests and linters need as well
+
+VENV_PARTS := scripts/venv scripts/make_venv.py $(wildcard python/agent_ide_venv/*.py)
+
+.venv/.deps: requirements.lock $(VENV_PARTS)
+	scripts/venv runtime
+	@touch $@
+
+.venv/.deps-dev: requirements.lock requirements-dev.lock $(VENV_PARTS)
+	scripts/venv dev
+	@touch .venv/.deps $@
+
+# A CLI that cannot be had is no error here: its tests are skipped and counted, or fail in CI.
+cli: deps-dev ## Fetch the real CLIs that the tests drive, into a cache folder
+	@scripts/venv node
+	@$(PY) scripts/fetch_cli.py claude >/dev/null || echo "the tests with the real claude will be skipped"
+
+lock: deps-dev ## Pin all third parties anew, with hashes
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -o requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -c requirements.lock -o requirements-dev.lock \
+	  --extra dev --extra notebook --extra neovim --extra node
+LOCK := .venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+  --generate-hashes --no-annotate --no-emit-index-url
+
+install: ## Build the plugin's own venv for your Neovim, as the plugin does at its first start
+	$$(scripts/find-nvim) -l build.lua
+
+## --- running ----------------------------------------------------------------------------------
+
+.PHONY: demo test test-py test-lua e2e check
+demo: deps ## Try it: Neovim with the plugin, an agent and a sample project
+	@$(PY) scripts/demo.py
+
+test: deps-dev cli ## Run all tests
+	$(PYTEST)
+
+test-py: deps-dev ## Run the tests that need no real CLI and no Lua
+	$(PYTEST) --ignore tests/lua --ignore tests/e2e
+
+test-lua: deps-dev ## Run the tests of the Lua half; FILTER=name picks some
+	$(PYTEST) tests/lua $(if $(FILTER),-k "$(FILTER)")
+
+e2e: deps-dev cli ## Run the tests with sockets and real CLIs
+	$(PYTEST) tests/e2e $(if $(FILTER),-k "$(FILTER)")
+
+check: lint types doc-check test ## What CI runs
+
+## --- reading and writing code -----------------------------------------------------------------
+
+.PHONY: lint types format doc doc-check clean
+# npm may be missing; node is fetched for it then
+STYLUA = $$($(PY) scripts/fetch_cli.py stylua)
+
+lint: deps-dev ## Look for faults: ruff, stylua, luacheck if it is there
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	@scripts/venv node
+	stylua=$(STYLUA) && "$$stylua" --check $(LUA_FILES)
+	@if command -v luacheck >/dev/null; then luacheck --quiet lua plugin build.lua; fi
+
+types: deps-dev ## Check the types of the Python half
+	$(PY) -m mypy
+
+format: deps-dev ## Format all code
+	$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format --quiet .
+	@scripts/venv node
+	stylua=$(STYLUA) && "$$stylua" $(LUA_FILES)
+
+doc: deps ## Write the options into doc/agent_ide.txt
+	$$(scripts/find-nvim) --clean -l scripts/gen_help.lua
+
+doc-check: deps ## Is doc/agent_ide.txt up to date?
+	$$(scripts/find-nvim) --clean -l scripts/gen_help.lua --check
+
+clean: ## Remove what was made here, .venv included
+	rm -rf .venv .testenv build .mypy_cache .ruff_cache .pytest_cache .hypothesis doc/tags
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
