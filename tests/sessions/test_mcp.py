@@ -1,0 +1,186 @@
+"""MCP without I/O: revisions, tools, batches, cancellation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent_ide.errors import RpcError
+from agent_ide.wire.mcp import Exchange, McpSession, Notified, ToolResult
+from agent_ide.wire.toolspec import ToolSet, ToolSpec
+
+
+class EchoArguments(msgspec.Struct):
+    text: str
+    times: int = 1
+
+
+TOOLS = ToolSet(
+    [
+        ToolSpec("echo", "Says it again", EchoArguments, {"text": {"type": "string"}}),
+        ToolSpec("nothing", "Does nothing"),
+    ]
+)
+
+
+@pytest.fixture
+def session() -> McpSession:
+    return McpSession(TOOLS, {"name": "test", "version": "1"}, {"tools": {}})
+
+
+def message(method: str, id: object = 1, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def receive(session: McpSession, *messages: Any) -> Exchange:
+    return session.receive(json.dumps(messages[0] if len(messages) == 1 else list(messages)))
+
+
+def reply(exchange: Exchange) -> Any:
+    ready = exchange.ready()
+    return None if ready is None else json.loads(ready)
+
+
+def initialize(session: McpSession, revision: str) -> Any:
+    return reply(receive(session, message("initialize", protocolVersion=revision)))
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_known_revision_is_answered_with_itself(session: McpSession, revision: str) -> None:
+    assert initialize(session, revision)["result"]["protocolVersion"] == revision
+
+
+@pytest.mark.parametrize("revision", ["1999-01-01", "2099-01-01", ""])
+def test_unknown_revision_is_answered_with_the_newest(session: McpSession, revision: str) -> None:
+    assert initialize(session, revision)["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_client_is_known_after_initialize(session: McpSession) -> None:
+    receive(
+        session,
+        message(
+            "initialize", protocolVersion="2025-11-25", clientInfo={"name": "c", "version": "9"}
+        ),
+    )
+    assert (session.client.name, session.client.version) == ("c", "9")
+
+
+@pytest.mark.parametrize("params", [{}, {"protocolVersion": 1}, [1]])
+def test_bad_initialize(session: McpSession, params: Any) -> None:
+    bad = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    assert reply(receive(session, bad))["error"]["code"] == -32602
+
+
+def test_ping_and_unknown_method(session: McpSession) -> None:
+    assert reply(receive(session, message("ping", "p")))["result"] == {}
+    error = reply(receive(session, message("resources/list")))["error"]
+    assert (error["code"], error["message"]) == (-32601, "Method not found: resources/list")
+
+
+def test_tools_list(session: McpSession) -> None:
+    tools = reply(receive(session, message("tools/list")))["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["echo", "nothing"]
+    assert tools[0]["inputSchema"] == {
+        "type": "object",
+        "properties": {"text": {"type": "string"}},
+        "required": ["text"],
+    }
+
+
+def test_call_is_answered_when_told(session: McpSession) -> None:
+    exchange = receive(session, message("tools/call", 5, name="echo", arguments={"text": "é"}))
+    (call,) = exchange.calls
+    assert exchange.ready() is None
+    assert isinstance(call.arguments, EchoArguments)
+    assert call.arguments.text == "é"
+    answer = exchange.answer(call, ToolResult.of_text("é"))
+    assert answer is not None
+    assert json.loads(answer) == {
+        "jsonrpc": "2.0",
+        "id": 5,
+        "result": {"content": [{"type": "text", "text": "é"}]},
+    }
+    assert exchange.fail(call, RpcError.internal()) is None, "a call is answered once"
+
+
+@pytest.mark.parametrize("arguments", [{}, None])
+def test_absent_arguments_are_empty(session: McpSession, arguments: Any) -> None:
+    exchange = receive(session, message("tools/call", name="nothing", arguments=arguments))
+    assert len(exchange.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"name": "echo", "arguments": {}}, "text"),
+        ({"name": "echo", "arguments": {"text": 1}}, "$.text"),
+        ({"name": "echo", "arguments": [1]}, "echo"),
+        ({"name": "gone", "arguments": {}}, "unknown tool: gone"),
+        ({"arguments": {}}, "name"),
+    ],
+)
+def test_bad_call_names_what_is_wrong(session: McpSession, params: Any, says: str) -> None:
+    error = reply(receive(session, message("tools/call", **params)))["error"]
+    assert error["code"] == -32602
+    assert says in error["message"]
+
+
+def test_failed_tool_is_a_result(session: McpSession) -> None:
+    exchange = receive(session, message("tools/call", name="nothing"))
+    answer = exchange.answer(exchange.calls[0], ToolResult.of_error("no"))
+    assert answer is not None
+    assert json.loads(answer)["result"] == {
+        "content": [{"type": "text", "text": "no"}],
+        "isError": True,
+    }
+
+
+def test_batch_is_answered_as_one_when_its_revision_has_them(session: McpSession) -> None:
+    initialize(session, "2025-03-26")
+    exchange = receive(
+        session,
+        message("ping", 1),
+        message("tools/call", 2, name="nothing"),
+        {"jsonrpc": "2.0", "method": "hello"},
+        17,
+    )
+    assert exchange.ready() is None
+    assert exchange.events == [Notified("hello", b"{}")]
+    answer = exchange.answer(exchange.calls[0], ToolResult.of_text("done"))
+    assert answer is not None
+    replies = json.loads(answer)
+    assert [item["id"] for item in replies] == [1, None, 2]
+
+
+@pytest.mark.parametrize("revision", [None, "2024-11-05", "2025-06-18", "2025-11-25"])
+def test_batch_is_refused_in_other_revisions(session: McpSession, revision: str | None) -> None:
+    if revision:
+        initialize(session, revision)
+    answer = reply(receive(session, message("ping", 1), message("ping", 2)))
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+def test_cancelled_call_gets_no_answer(session: McpSession) -> None:
+    exchange = receive(session, message("tools/call", "x", name="nothing"))
+    (call,) = exchange.calls
+    notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}}
+    cancelling = receive(session, notice)
+    assert cancelling.cancelled == [call]
+    assert cancelling.ready() is None
+    assert exchange.drop(call) is None
+    assert receive(session, notice).cancelled == [], "it is not in flight any more"
+
+
+@pytest.mark.parametrize("params", [{}, {"requestId": "unknown"}, {"requestId": 1}, []])
+def test_cancelling_nothing_is_silent(session: McpSession, params: Any) -> None:
+    notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    exchange = receive(session, notice)
+    assert (exchange.cancelled, exchange.ready()) == ([], None)
+
+
+def test_notifications_get_no_answer(session: McpSession) -> None:
+    exchange = receive(session, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert exchange.ready() is None
