@@ -60,7 +60,7 @@ class Review:
     id: ReviewId
     proposal: Proposal
     is_new: bool
-    before: str
+    before: str = ""
     state: State = State.QUEUED
     verdict: Verdict | None = None
     client_gone: bool = False
@@ -107,14 +107,15 @@ class Reviews:
 
     async def propose(self, proposal: Proposal) -> Verdict:
         """Queue a proposal and wait for its verdict. Cancelling the caller withdraws it."""
-        before = await asyncio.to_thread(read_lf, proposal.path)
         self._last_id += 1
-        review = Review(ReviewId(self._last_id), proposal, before is None, before or "")
+        # in the set before anything is waited for: arrival is the order, and its client may go
+        review = Review(ReviewId(self._last_id), proposal, not os.path.exists(proposal.path))
         self._reviews[review.id] = review
         logger.info("= review %d of %s: %s", review.id, proposal.client, proposal.path)
-        self._next_turn()
         self._on_change()
         try:
+            review.before = await asyncio.to_thread(read_lf, proposal.path) or ""
+            self._next_turn()
             return await asyncio.shield(review.waiter)
         except asyncio.CancelledError:
             self.withdraw([review], "its request was cancelled")

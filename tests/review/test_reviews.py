@@ -1,0 +1,257 @@
+"""The live set of reviews on an editor in memory and files on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_ide.model import Accepted, Cancelled, ClientId, Failed, Proposal, Rejected, Verdict
+from agent_ide.review import reviews as module
+from agent_ide.review.machine import State
+from agent_ide.review.reviews import Review, Reviews
+from agent_ide.tasks import Tasks
+from tests.support.eventually import eventually
+from tests.support.fake_editor import FakeEditor
+
+A, B = ClientId("claude-1"), ClientId("claude-2")
+
+
+class Desk:
+    """Reviews with everything around them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.editor = FakeEditor()
+        self.tasks = Tasks()
+        self.changes = 0
+        self.reviews = Reviews(self.editor, self.tasks, self._changed)
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def propose(
+        self, name: str, text: str, client: ClientId = A, tab_name: str = ""
+    ) -> asyncio.Task[Verdict]:
+        proposal = Proposal(
+            "claude", "Claude Code", client, str(self.folder / name), tab_name or name, text
+        )
+        return asyncio.ensure_future(self.reviews.propose(proposal))
+
+    async def review(self, tab_name: str, state: State = State.PENDING) -> Review:
+        def found() -> bool:
+            review = self.reviews.find("claude", tab_name)
+            return review is not None and review.state is state
+
+        await eventually(found)
+        review = self.reviews.find("claude", tab_name)
+        assert review is not None
+        return review
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    it = Desk(tmp_path)
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    yield it
+    await it.tasks.close()
+
+
+async def test_accepted_then_written(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "one\nTWO\n")
+    review = await desk.review("a.txt")
+    assert not review.is_new
+    await desk.reviews.accept(review, "one\nTWO by hand\n")
+    assert await answer == Accepted("one\nTWO by hand\n", unchanged_file=False)
+    assert desk.reviews.open() == [review], "it stays until the client has written"
+    (desk.folder / "a.txt").write_text("one\nTWO by hand\n")
+    await eventually(lambda: not desk.reviews.open() and desk.editor.reloaded)
+    assert desk.editor.closed == [(review.id, "accepted")]
+
+
+async def test_crlf_file_is_compared_as_lf(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    answer = desk.propose("a.txt", "one\nTWO\n")
+    await desk.reviews.accept(await desk.review("a.txt"), "one\nTWO\n")
+    assert await answer == Accepted("one\nTWO\n", unchanged_file=False)
+    (desk.folder / "a.txt").write_bytes(b"one\r\nTWO\r\n")
+    await eventually(lambda: not desk.reviews.open())
+
+
+async def test_text_equal_to_the_file_is_said(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "one\nTWO\n")
+    await desk.reviews.accept(await desk.review("a.txt"), "one\ntwo\n")
+    assert await answer == Accepted("one\ntwo\n", unchanged_file=True)
+
+
+async def test_rejected(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt")
+    desk.reviews.reject(review)
+    assert isinstance(await answer, Rejected)
+    await eventually(lambda: review.state is State.CLOSED)
+    assert desk.editor.closed == [(review.id, "rejected")]
+    assert desk.reviews.by_id(review.id) is None, "nothing of it is kept"
+
+
+async def test_closing_the_view_rejects(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "x")
+    desk.reviews.view_closed(await desk.review("a.txt"))
+    assert isinstance(await answer, Rejected)
+
+
+async def test_second_verdict_is_ignored(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "yes")
+    desk.reviews.reject(review)
+    desk.reviews.view_closed(review)
+    desk.reviews.withdraw([review], "late")
+    await desk.reviews.accept(review, "again")
+    assert await answer == Accepted("yes", unchanged_file=False)
+    assert review.state is State.ACCEPTED
+
+
+async def test_new_file(desk: Desk) -> None:
+    desk.propose("new/deep.txt", "x")
+    review = await desk.review("new/deep.txt")
+    assert review.is_new
+    assert review.before == ""
+
+
+async def test_one_is_shown_the_others_wait(desk: Desk) -> None:
+    first, second = desk.propose("a.txt", "1", A), desk.propose("b.txt", "2", B)
+    shown = await desk.review("a.txt")
+    waiting = await desk.review("b.txt", State.QUEUED)
+    assert list(desk.editor.views) == [shown.id]
+    desk.reviews.reject(shown)
+    await first
+    await desk.review("b.txt")
+    assert list(desk.editor.views) == [waiting.id]
+    desk.reviews.reject(waiting)
+    await second
+
+
+async def test_accepted_one_does_not_block_the_next(desk: Desk) -> None:
+    first = desk.propose("a.txt", "1", A)
+    accepted = await desk.review("a.txt")
+    await desk.reviews.accept(accepted, "1")
+    await first
+    desk.propose("b.txt", "2", B)
+    pending = await desk.review("b.txt")
+    assert list(desk.editor.views) == [pending.id], "the accepted one is out of sight"
+    assert (accepted.id, "hidden") in desk.editor.closed
+    assert desk.reviews.open() == [accepted, pending]
+
+
+async def test_view_that_does_not_open_fails(desk: Desk) -> None:
+    desk.editor.refuse = "no window"
+    assert await desk.propose("a.txt", "x") == Failed("no window")
+    desk.editor.refuse = None
+    desk.propose("b.txt", "y")
+    await desk.review("b.txt")
+
+
+async def test_client_gone(desk: Desk) -> None:
+    accepted, pending = desk.propose("a.txt", "1"), desk.propose("b.txt", "2")
+    other = desk.propose("c.txt", "3", B)
+    await desk.reviews.accept(await desk.review("a.txt"), "1")
+    await accepted
+    await desk.review("b.txt")
+    desk.reviews.client_gone(A)
+    assert isinstance(await pending, Cancelled)
+    (stays,) = desk.reviews.of_client(A)
+    assert (stays.accepted, stays.client_gone) == (True, True)
+    assert stays.status()["client_gone"] is True
+    await desk.review("c.txt")
+    assert not other.done()
+
+
+async def test_cancelled_request_withdraws(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt")
+    answer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answer
+    await eventually(lambda: desk.editor.closed == [(review.id, "withdrawn")])
+
+
+async def test_closed_by_its_client_while_pending(desk: Desk) -> None:
+    """Decided in the agent's terminal: the view goes, and the file is taken up when written."""
+    answer = desk.propose("a.txt", "one\nTWO\n")
+    review = await desk.review("a.txt")
+    await desk.reviews.close(review, "closed")
+    assert isinstance(await answer, Cancelled)
+    (desk.folder / "a.txt").write_text("one\nTWO\n")
+    await eventually(lambda: desk.editor.reloaded)
+
+
+async def test_closed_by_its_client_unwritten_keeps_the_text(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "by hand")
+    await answer
+    await desk.reviews.close(review, "closed")
+    await eventually(lambda: desk.editor.closed == [(review.id, "withdrawn")])
+
+
+async def test_user_closes_all(desk: Desk) -> None:
+    accepted, pending = desk.propose("a.txt", "new\n"), desk.propose("b.txt", "2")
+    await desk.reviews.accept(await desk.review("a.txt"), "new\n")
+    await accepted
+    await desk.review("b.txt")
+    await desk.reviews.close_by_user(desk.reviews.open())
+    assert isinstance(await pending, Rejected)
+    path = str(desk.folder / "a.txt")
+    assert desk.editor.buffers[path] == "new\n", "accepted text is in the buffer, unsaved"
+    assert path in desk.editor.dirty
+    await eventually(lambda: not desk.reviews.open())
+
+
+async def test_user_closes_all_but_the_buffer_refuses(desk: Desk) -> None:
+    accepted = desk.propose("a.txt", "new\n")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "new\n")
+    await accepted
+    desk.editor.refuse = "it is locked"
+    await desk.reviews.close_by_user(desk.reviews.open())
+    assert review.accepted, "nothing is lost"
+    assert desk.editor.notes == ["a.txt: it is locked"]
+
+
+async def test_unwritten_for_long_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WRITE_PATIENCE_S", 0.01)
+    monkeypatch.setattr(module, "SLOW_POLL_S", 0.01)
+    answer = desk.propose("a.txt", "new\n")
+    await desk.reviews.accept(await desk.review("a.txt"), "new\n")
+    await answer
+    await eventually(lambda: desk.editor.notes)
+    assert "has not written a.txt yet" in desk.editor.notes[0]
+    (desk.folder / "a.txt").write_text("new\n")
+    await eventually(lambda: not desk.reviews.open())
+    assert len(desk.editor.notes) == 1
+
+
+async def test_decided_while_the_view_opens(desk: Desk) -> None:
+    desk.editor.free.clear()
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt", State.OPENING)
+    desk.reviews.withdraw([review], "gone")
+    assert isinstance(await answer, Cancelled)
+    desk.editor.free.set()
+    await eventually(lambda: review.state is State.CLOSED)
+    await eventually(lambda: not desk.editor.views)
+
+
+async def test_by_name(desk: Desk) -> None:
+    desk.propose("a.txt", "1", tab_name="tab a")
+    desk.propose("b.txt", "2", tab_name="tab b")
+    shown = await desk.review("tab a")
+    waiting = await desk.review("tab b", State.QUEUED)
+    assert desk.reviews.by_name(None) is shown
+    assert desk.reviews.by_name("tab b") is waiting
+    assert desk.reviews.by_name(str(desk.folder / "b.txt")) is waiting
+    assert desk.reviews.by_name("tab") is None
+    assert desk.reviews.find("copilot", "tab a") is None

@@ -1,0 +1,119 @@
+"""An editor in memory, for tests of what stands above the port.
+
+Owns:     buffers as texts, views as a set; `refuse` makes every call fail.
+Not here: Neovim. tests/editor runs the same cases on this and on the real one, so that it cannot
+          drift from what Neovim does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from agent_ide.editor.port import CloseReason, Level
+from agent_ide.errors import EditorError
+from agent_ide.model import (
+    NotebookTarget,
+    OpenedFile,
+    OpenFile,
+    Proposal,
+    ReviewId,
+    SavedFile,
+    Selection,
+)
+
+__all__ = ["FakeEditor"]
+
+
+class FakeEditor:
+    """Attributes a test looks at.
+
+    buffers:  text of each open file.
+    dirty:    files with unsaved changes.
+    views:    proposals that are visible.
+    closed:   (id, reason) of each closed view, oldest first.
+    notes:    what the user was told.
+    refuse:   when set, calls fail with this sentence.
+    slow:     while cleared, show_review waits (a prompt holds the editor).
+    """
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, str] = {}
+        self.dirty: set[str] = set()
+        self.views: dict[ReviewId, Proposal] = {}
+        self.closed: list[tuple[ReviewId, CloseReason]] = []
+        self.reloaded: list[str] = []
+        self.notes: list[str] = []
+        self.selection: Selection | None = None
+        self.notebook: NotebookTarget | None = None
+        self.agrees = True
+        self.tracking = False
+        self.status: dict[str, Any] = {}
+        self.refuse: str | None = None
+        self.free = asyncio.Event()
+        self.free.set()
+
+    def _check(self) -> None:
+        if self.refuse is not None:
+            raise EditorError(self.refuse)
+
+    async def open_file(self, request: OpenFile) -> OpenedFile:
+        self._check()
+        if not Path(request.path).is_file():
+            raise EditorError(f"no such file: {request.path}")
+        text = Path(request.path).read_text(encoding="utf-8")
+        self.buffers.setdefault(request.path, text)
+        language = {".py": "python", ".txt": "text"}.get(Path(request.path).suffix, "")
+        return OpenedFile(language, len(text.splitlines()))
+
+    async def save_file(self, path: str) -> SavedFile:
+        self._check()
+        if path not in self.buffers:
+            return SavedFile(found=False, saved=False, message="not open")
+        Path(path).write_text(self.buffers[path], encoding="utf-8")
+        self.dirty.discard(path)
+        return SavedFile(found=True, saved=True, message="")
+
+    async def reload_file(self, path: str) -> None:
+        self._check()
+        self.reloaded.append(path)
+        if path in self.buffers and path not in self.dirty:
+            self.buffers[path] = Path(path).read_text(encoding="utf-8")
+
+    async def merge_into_buffer(self, path: str, base: str, theirs: str) -> int:
+        self._check()
+        self.buffers[path] = theirs
+        self.dirty.add(path)
+        return 0
+
+    async def read_selection(self) -> Selection | None:
+        self._check()
+        return self.selection
+
+    async def read_notebook(self) -> NotebookTarget | None:
+        self._check()
+        return self.notebook
+
+    async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
+        await self.free.wait()
+        self._check()
+        self.views[review] = proposal
+
+    async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
+        self._check()
+        self.views.pop(review, None)
+        self.closed.append((review, reason))
+
+    async def confirm(self, question: str) -> bool:
+        self._check()
+        return self.agrees
+
+    def notify(self, message: str, level: Level = "info") -> None:
+        self.notes.append(message)
+
+    def track(self, enabled: bool) -> None:
+        self.tracking = enabled
+
+    def publish(self, status: dict[str, Any]) -> None:
+        self.status = status
