@@ -114,7 +114,8 @@ class Reviews:
         logger.info("= review %d of %s: %s", review.id, proposal.client, proposal.path)
         self._on_change()
         try:
-            review.before = await asyncio.to_thread(read_lf, proposal.path) or ""
+            before = await asyncio.to_thread(read_lf, proposal.path)
+            review.before = before or ""
             self._next_turn()
             return await asyncio.shield(review.waiter)
         except asyncio.CancelledError:

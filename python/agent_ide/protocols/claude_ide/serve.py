@@ -97,8 +97,9 @@ class ClaudeServer:
             ServeError: no port, or no folder for the lock.
         """
         lockfile.ensure_private_folder(self._folder)
-        lockfile.sweep(self._folder, discovery.LOCK_PATTERN, discovery.port_refuses)
-        await self._listen_again() or await self._listen_anew()
+        lockfile.sweep(self._folder, discovery.LOCK_PATTERN, _refuses)
+        if not await self._listen_again():
+            await self._listen_anew()
         self._write_lock()
         logger.info("= serving Claude Code on port %d", self._port)
 
@@ -288,6 +289,11 @@ class ClaudeServer:
                 f"Claude cannot find Neovim: {self._lock} cannot be written ({error.strerror})",
                 "error",
             )
+
+
+def _refuses(path: Path, _lock: lockfile.Lock) -> bool:
+    port = discovery.port_of(path.name)
+    return port is not None and lockfile.port_refuses(port)
 
 
 async def _serve(context: Context) -> ClaudeServer:
