@@ -13,6 +13,7 @@ from typing import Any, Self
 from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
 from tests.e2e.editor import Editor
 from tests.e2e.model import Model, say, use
+from tests.e2e.terminal import Terminal
 
 __all__ = ["Bed", "edit_turns"]
 
@@ -38,6 +39,7 @@ class Bed:
         self.project.mkdir()
         self.home.mkdir(mode=0o700)
         self._running = ExitStack()
+        self._screens: list[tuple[str, Terminal]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -63,6 +65,7 @@ class Bed:
         env = self._agent_environment() if agent else {}
         editor = Editor(self.folder, self.project, args=args, env=env)
         self._running.enter_context(editor)
+        self._screens.append(("screen of Neovim", editor.terminal))
         editor.wait_host()
         return editor
 
@@ -79,9 +82,20 @@ class Bed:
             args=args,
         )
         self._running.enter_context(cli)
+        self._screens.append(("screen of the CLI", cli.terminal))
         cli.wait_ready()
         editor.wait_clients(len(before) + 1)
         return cli
+
+    def evidence(self) -> list[tuple[str, str]]:
+        """Titles and texts of what a failed test should show: screens and logs."""
+        screens = [(title, terminal.text().rstrip()) for title, terminal in self._screens]
+        logs = [
+            (f"end of {path.name}", path.read_text(encoding="utf-8", errors="replace")[-4000:])
+            for path in sorted((self.folder / "state").rglob("*"))
+            if path.is_file() and "log" in path.name and "agent_ide" in str(path)
+        ]
+        return screens + logs
 
     def start(self, *files: str | Path) -> tuple[Editor, Claude]:
         editor = self.start_editor(*files)

@@ -241,7 +241,8 @@ class Editor:
 
     def leftovers(self) -> list[str]:
         """Files of the plugin that a Neovim which has ended must not leave: locks and sockets."""
-        files = [path for path in self.runtime.rglob("*") if path.is_socket()]
+        folders = (self.runtime, self.folder / "tmp")
+        files = [path for folder in folders for path in folder.rglob("*") if path.is_socket()]
         return [str(path) for path in [*files, *self.lock_folder.glob("*")]]
 
 
@@ -264,6 +265,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
         "SHELL": "/bin/sh",
+        "TMPDIR": str(folder / "tmp"),
         "XDG_RUNTIME_DIR": str(folder / "run"),
     }
     nvim = os.environ.get("NVIM", "")
@@ -272,6 +274,6 @@ def _environment(folder: Path) -> dict[str, str]:
         env["NVIM"] = nvim
     for name in ("config", "data", "state", "cache"):
         env[f"XDG_{name.upper()}_HOME"] = str(folder / name)
-    for path in ("home", "run", "config", "data", "state", "cache"):
+    for path in ("home", "run", "tmp", "config", "data", "state", "cache"):
         (folder / path).mkdir(mode=0o700, exist_ok=True)
     return env
