@@ -13,10 +13,9 @@ import dataclasses
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pynvim
 
 from agent_ide import log, version
 from agent_ide.config import Config, EditorFacts
@@ -29,6 +28,9 @@ from agent_ide.outbox import Outbox
 from agent_ide.protocols.base import Context, Mention, ProtocolSpec, Running, registered
 from agent_ide.review.reviews import Review, Reviews
 from agent_ide.tasks import Tasks
+
+if TYPE_CHECKING:
+    import pynvim
 
 __all__ = ["Host"]
 
