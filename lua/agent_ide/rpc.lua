@@ -26,6 +26,7 @@ local routes = {
   ["notebook.read"] = { "agent_ide.files", "notebook" },
   ["review.show"] = { "agent_ide.diff", "show" },
   ["review.close"] = { "agent_ide.diff", "close" },
+  ["review.keep"] = { "agent_ide.diff.kept", "receive" },
 }
 
 --- The host's channel; nil while there is none.

@@ -27,6 +27,8 @@ class Tasks:
         task = asyncio.get_running_loop().create_task(self._guard(coroutine, name), name=name)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        # a task that is cancelled before it began has never awaited what it guards
+        task.add_done_callback(lambda _: coroutine.close())
         return task
 
     async def _guard(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:

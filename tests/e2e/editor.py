@@ -6,6 +6,7 @@ Not here: agents (claude.py), the pty (terminal.py), embedded Neovims of unit te
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -23,6 +24,8 @@ __all__ = ["Editor", "Lock", "running"]
 
 START_S = 6 * LIMIT_S
 """Neovim and its host start within this; on an idle machine they take less than a second."""
+
+_numbers = itertools.count(1)
 
 _STATUS = "return require('agent_ide.status').get()"
 
@@ -89,7 +92,7 @@ class Editor:
         self.folder = folder
         self.home = folder / "home"
         self.runtime = folder / "run"
-        socket = self.runtime / "e2e.sock"
+        socket = folder / f"{next(_numbers)}.sock"
         self.terminal = Terminal(
             [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *args],
             env={**_environment(folder), **(env or {})},
@@ -243,6 +246,8 @@ class Editor:
         """Files of the plugin that a Neovim which has ended must not leave: locks and sockets."""
         folders = (self.runtime, self.folder / "tmp")
         files = [path for folder in folders for path in folder.rglob("*") if path.is_socket()]
+        # a killed Neovim leaves its own server's socket, which is none of the plugin's business
+        files = [path for path in files if not path.name.startswith("nvim.")]
         return [str(path) for path in [*files, *self.lock_folder.glob("*")]]
 
 

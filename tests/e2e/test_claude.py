@@ -10,6 +10,7 @@ import stat
 import pytest
 
 from tests.e2e.bed import Bed, edit_turns
+from tests.e2e.editor import Editor
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
 
@@ -27,13 +28,19 @@ def test_the_cli_connects_through_the_lock_file(bed: Bed) -> None:
     assert lock.pid == editor.pid
     assert lock.content["ideName"] == "Neovim"
     assert lock.content["transport"] == "ws"
-    assert lock.content["workspaceFolders"][0] == str(bed.project)
+    wait_until(lambda: folders(editor)[:1] == [str(bed.project)], "the working directory")
     client = editor.wait_clients(1)[0]
     assert client["name"] == "claude-code"
     assert client["pid"] == cli.pid
     wait_until(lambda: editor.clients()[0].get("cwd") == str(bed.project), "the CLI's directory")
     cli.prompt("/status")
     cli.terminal.wait_for(r"Connected to Neovim", 2 * LIMIT_S)
+
+
+def folders(editor: Editor) -> list[str]:
+    """The workspace folders that the lock file names now."""
+    lock = editor.lock()
+    return list(lock.content["workspaceFolders"]) if lock else []
 
 
 def test_a_terminal_in_neovim_inherits_how_to_connect(bed: Bed) -> None:

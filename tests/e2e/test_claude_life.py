@@ -54,7 +54,7 @@ def test_a_review_of_a_killed_host_closes_and_the_cli_decides(bed: Bed) -> None:
 
 
 def quit_by_command(editor: Editor) -> None:
-    editor.feed(":qa!<CR>")
+    editor.terminal.type(":qa!\r")
 
 
 def hang_up(editor: Editor) -> None:

@@ -188,13 +188,33 @@ async def test_closed_by_its_client_while_pending(desk: Desk) -> None:
     await eventually(lambda: desk.editor.reloaded)
 
 
-async def test_closed_by_its_client_unwritten_keeps_the_text(desk: Desk) -> None:
-    answer = desk.propose("a.txt", "x")
+async def test_closed_by_its_client_then_written(desk: Desk) -> None:
+    """As Claude does it: close_tab comes just before the write."""
+    answer = desk.propose("a.txt", "x\n")
     review = await desk.review("a.txt")
-    await desk.reviews.accept(review, "by hand")
+    await desk.reviews.accept(review, "by hand\n")
     await answer
     await desk.reviews.close(review, "closed")
-    await eventually(lambda: desk.editor.closed == [(review.id, "withdrawn")])
+    assert desk.reviews.open() == []
+    await eventually(lambda: desk.editor.closed == [(review.id, "accepted")])
+    (desk.folder / "a.txt").write_text("by hand\n")
+    await eventually(lambda: desk.editor.reloaded)
+    assert desk.editor.notes == []
+
+
+@pytest.mark.parametrize(("text", "kept"), [("by hand", ["by hand"]), ("x", [])])
+async def test_closed_by_its_client_and_never_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, text: str, kept: list[str]
+) -> None:
+    monkeypatch.setattr(module, "WRITE_PATIENCE_S", 0.01)
+    answer = desk.propose("a.txt", "x")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, text)
+    await answer
+    await desk.reviews.close(review, "closed")
+    await eventually(lambda: desk.editor.notes)
+    assert "did not write a.txt" in desk.editor.notes[-1]
+    assert desk.editor.kept == kept
 
 
 async def test_user_closes_all(desk: Desk) -> None:
@@ -223,7 +243,6 @@ async def test_user_closes_all_but_the_buffer_refuses(desk: Desk) -> None:
 
 async def test_unwritten_for_long_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRITE_PATIENCE_S", 0.01)
-    monkeypatch.setattr(module, "SLOW_POLL_S", 0.01)
     answer = desk.propose("a.txt", "new\n")
     await desk.reviews.accept(await desk.review("a.txt"), "new\n")
     await answer

@@ -34,6 +34,7 @@ class FakeEditor:
     views:    proposals that are visible.
     closed:   (id, reason) of each closed view, oldest first.
     notes:    what the user was told.
+    kept:     texts that were kept for the user.
     refuse:   when set, calls fail with this sentence.
     slow:     while cleared, show_review waits (a prompt holds the editor).
     """
@@ -45,6 +46,7 @@ class FakeEditor:
         self.closed: list[tuple[ReviewId, CloseReason]] = []
         self.reloaded: list[str] = []
         self.notes: list[str] = []
+        self.kept: list[str] = []
         self.selection: Selection | None = None
         self.notebook: NotebookTarget | None = None
         self.agrees = True
@@ -104,6 +106,10 @@ class FakeEditor:
         self._check()
         self.views.pop(review, None)
         self.closed.append((review, reason))
+
+    async def keep_text(self, proposal: Proposal, text: str) -> None:
+        self._check()
+        self.kept.append(text)
 
     async def confirm(self, question: str) -> bool:
         self._check()

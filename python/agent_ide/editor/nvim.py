@@ -122,6 +122,10 @@ class NvimEditor:
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         await self._call("review.close", {"id": review, "reason": reason}, deadline_s=None)
 
+    async def keep_text(self, proposal: Proposal, text: str) -> None:
+        args = {"path": proposal.path, "tab_name": proposal.tab_name, **self.pack_text(text)}
+        await self._call("review.keep", args)
+
     async def confirm(self, question: str) -> bool:
         value = await self._call("confirm", {"question": question}, deadline_s=None)
         return value.get("yes") is True

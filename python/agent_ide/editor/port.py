@@ -53,6 +53,9 @@ class Editor(Protocol):
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         """Close the view of a review if it is open."""
 
+    async def keep_text(self, proposal: Proposal, text: str) -> None:
+        """Keep the user's version of a proposal that its client did not take."""
+
     async def confirm(self, question: str) -> bool:
         """Ask the user. No deadline."""
 

@@ -206,9 +206,9 @@ class Kernel:
 
     def kill(self) -> None:
         """End the process and remove its files without a loop, at the exit of the host."""
-        pid = getattr(self._manager.provisioner, "pid", None)
-        if isinstance(pid, int) and pid > 1:
+        process = getattr(self._manager.provisioner, "process", None)
+        if process is not None and process.poll() is None:
             # it leads a group of its own, its children are in it
             with contextlib.suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
         self._manager.cleanup_connection_file()

@@ -13,7 +13,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from agent_ide.editor.port import CloseReason, Editor
@@ -30,19 +29,15 @@ from agent_ide.model import (
     Verdict,
 )
 from agent_ide.review.machine import OPEN, UNDECIDED, Effect, Event, State, step
+from agent_ide.review.watch import read_lf, wait_until
 from agent_ide.tasks import Tasks
 
 __all__ = ["Review", "Reviews"]
 
 logger = logging.getLogger(__name__)
 
-POLL_S = 0.05
-"""How often the file of an accepted review is looked at: the CLIs write within some ms."""
-
-SLOW_POLL_S = 1.0
-
 WRITE_PATIENCE_S = 10.0
-"""After this without a write the user is told, and the file is looked at once a second."""
+"""After this without a write the user is told."""
 
 
 @dataclass(eq=False, slots=True)
@@ -54,7 +49,6 @@ class Review:
         before:      what the file held then, LF line breaks; "" for a new file.
         verdict:     set once, by the first decision.
         client_gone: its client is not connected any more.
-        safe:        the accepted text is in the file, or in its buffer.
     """
 
     id: ReviewId
@@ -64,10 +58,17 @@ class Review:
     state: State = State.QUEUED
     verdict: Verdict | None = None
     client_gone: bool = False
-    safe: bool = False
     waiter: asyncio.Future[Verdict] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
+
+    @classmethod
+    def of(cls, review_id: ReviewId, proposal: Proposal) -> Review:
+        return cls(review_id, proposal, is_new=not os.path.exists(proposal.path))
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.proposal.path)
 
     @property
     def undecided(self) -> bool:
@@ -109,7 +110,7 @@ class Reviews:
         """Queue a proposal and wait for its verdict. Cancelling the caller withdraws it."""
         self._last_id += 1
         # in the set before anything is waited for: arrival is the order, and its client may go
-        review = Review(ReviewId(self._last_id), proposal, not os.path.exists(proposal.path))
+        review = Review.of(ReviewId(self._last_id), proposal)
         self._reviews[review.id] = review
         logger.info("= review %d of %s: %s", review.id, proposal.client, proposal.path)
         self._on_change()
@@ -146,15 +147,17 @@ class Reviews:
     async def close(self, review: Review, reason: str) -> None:
         """Its client closes it: withdrawn while undecided, let go once accepted.
 
-        The CLI may have written the file just before, or do so just after it decided in its own
-        terminal: either way the editor takes the new content up.
+        The CLI writes just after, also when it decided in its own terminal: either way the editor
+        takes the new content up.
         """
         if review.undecided:
             self.withdraw([review], reason)
-            self._tasks.spawn(self._reload_when_written(review), f"reload {review.id}")
+            self._tasks.spawn(self._reload_when_changed(review), f"reload {review.id}")
+        elif review.accepted and await self._is_written(review):
+            self._apply(review, Event.WRITTEN)
         elif review.accepted:
-            await self._is_written(review)
-            self._apply(review, Event.WRITTEN if review.safe else Event.RELEASE)
+            self._apply(review, Event.RELEASE)
+            self._tasks.spawn(self._after_release(review), f"after release {review.id}")
 
     def client_gone(self, client: ClientId) -> None:
         """Its pending reviews go; an accepted one stays until written or closed by the user."""
@@ -202,9 +205,8 @@ class Reviews:
                 try:
                     await self._editor.merge_into_buffer(path, review.before, text)
                 except EditorError as error:
-                    self._editor.notify(f"{os.path.basename(path)}: {error}", "error")
+                    self._editor.notify(f"{review.name}: {error}", "error")
                 else:
-                    review.safe = True
                     self._apply(review, Event.RELEASE)
 
     def by_id(self, review_id: int) -> Review | None:
@@ -275,7 +277,7 @@ class Reviews:
 
     def _close_reason(self, review: Review) -> CloseReason:
         match review.verdict:
-            case Accepted() if review.safe:
+            case Accepted():
                 return "accepted"
             case Rejected():
                 return "rejected"
@@ -293,70 +295,55 @@ class Reviews:
     # -- the file -----------------------------------------------------------------------------
 
     async def _is_written(self, review: Review) -> bool:
-        if not isinstance(review.verdict, Accepted):
-            return False
         now = await asyncio.to_thread(read_lf, review.proposal.path)
-        review.safe = now == review.verdict.text
-        return review.safe
+        return isinstance(review.verdict, Accepted) and now == review.verdict.text
 
     async def _await_write(self, review: Review) -> None:
         """Until the file holds the accepted text, or the review is closed otherwise."""
-        loop = asyncio.get_running_loop()
-        patience_ends, told, seen = loop.time() + WRITE_PATIENCE_S, False, _signature(None)
-        while review.accepted:
-            signature = _signature(review.proposal.path)
-            if signature != seen:
-                seen = signature
-                if await self._is_written(review):
-                    if review.accepted:
-                        self._apply(review, Event.WRITTEN)
-                    return
-            if not told and loop.time() > patience_ends:
-                told = True
-                name = os.path.basename(review.proposal.path)
-                self._editor.notify(
-                    f"{review.proposal.title} has not written {name} yet; "
-                    "the review stays open (:AgentIde diffs)",
-                    "warn",
-                )
-            await asyncio.sleep(SLOW_POLL_S if told else POLL_S)
+        if not await self._written_within(review, WRITE_PATIENCE_S) and review.accepted:
+            self._editor.notify(
+                f"{review.proposal.title} has not written {review.name} yet; "
+                "the review stays open (:AgentIde diffs)",
+                "warn",
+            )
+            await self._written_within(review, None)
+        if review.accepted:
+            self._apply(review, Event.WRITTEN)
 
-    async def _reload_when_written(self, review: Review) -> None:
+    async def _after_release(self, review: Review) -> None:
+        """Its client let it go before it wrote, as Claude does: it writes now, or never."""
+        if await self._written_within(review, WRITE_PATIENCE_S):
+            await self._reload(review)
+            return
+        assert isinstance(review.verdict, Accepted), "only an accepted review is let go"
+        message = f"{review.proposal.title} did not write {review.name}"
+        if review.verdict.text != review.proposal.text:
+            await self._editor.keep_text(review.proposal, review.verdict.text)
+            message += "; your version of it is kept (:AgentIde recover)"
+        self._editor.notify(message, "warn")
+
+    async def _written_within(self, review: Review, patience_s: float | None) -> bool:
+        """False as well when the review is closed meanwhile."""
+        accepted, was = review.verdict, review.state
+        assert isinstance(accepted, Accepted), "only an accepted text is waited for"
+        return await wait_until(
+            review.proposal.path,
+            holds=lambda text: text == accepted.text,
+            patience_s=patience_s,
+            wanted=lambda: review.state is was,
+        )
+
+    async def _reload_when_changed(self, review: Review) -> None:
         """A decision in the agent's own terminal: take the file up once it has changed."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + WRITE_PATIENCE_S
-        while loop.time() < ends:
-            now = await asyncio.to_thread(read_lf, review.proposal.path)
-            if now is not None and now != review.before:
-                await self._reload(review)
-                return
-            await asyncio.sleep(POLL_S)
+        path, before = review.proposal.path, review.before
+        changed = await wait_until(
+            path, lambda text: text is not None and text != before, WRITE_PATIENCE_S
+        )
+        if changed:
+            await self._reload(review)
 
     async def _reload(self, review: Review) -> None:
         try:
             await self._editor.reload_file(review.proposal.path)
         except EditorError as error:
             logger.warning("! %s was not reloaded: %s", review.proposal.path, error)
-
-
-def read_lf(path: str) -> str | None:
-    """What a file holds, with LF line breaks, as the agents' CLIs see it; None: no such file.
-
-    A BOM stays; bytes that are not UTF-8 become U+FFFD, as in the CLIs.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError):
-        return None
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def _signature(path: str | None) -> tuple[int, int, int] | None:
-    """What changes when a file is written; None without one."""
-    if path is None:
-        return (-1, -1, -1)
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -254,7 +254,7 @@ class ClaudeServer:
     # -- pushes ---------------------------------------------------------------------------------
 
     async def _push_selection(self, peer: Peer) -> None:
-        """The newest selection whenever it changed; a CLI that does not read misses only old ones."""
+        """The newest selection whenever it changed; one that is not read in time is skipped."""
         await asyncio.sleep(FIRST_PUSH_S)
         await self._push(peer)
         await asyncio.sleep(READY_S - FIRST_PUSH_S)
