@@ -1,0 +1,160 @@
+--- Which files are open and in which folders the user works.
+---
+--- Owns:     `tracking` (only while a client is connected), the payloads sent last.
+--- Not here: what is a file (share.lua), opening and saving (files.lua).
+local M = {}
+
+local api = vim.api
+
+---@class agent_ide.OpenBuffer
+---@field path string
+---@field active boolean the one the user works on, also while the cursor is in a terminal
+---@field dirty boolean
+---@field untitled boolean no such file on disk yet
+---@field language_id string
+---@field line_count integer
+
+---@class agent_ide.BuffersTracking
+---@field group integer
+---@field throttle agent_ide.Throttle
+---@field sent table<string, table> event -> payload
+---@field lines integer line count of the current buffer when its text was looked at last
+
+---@type agent_ide.BuffersTracking?
+local tracking
+
+---@param buf integer
+---@param path string
+---@return string
+local function language_of(buf, path)
+  local filetype = vim.bo[buf].filetype
+  if filetype ~= "" or api.nvim_buf_is_loaded(buf) then
+    return filetype
+  end
+  return vim.filetype.match({ filename = path }) or ""
+end
+
+---@return agent_ide.OpenBuffer[]
+local function open_buffers()
+  local share = require("agent_ide.share")
+  local win = require("agent_ide.file_window").find()
+  local active = win and api.nvim_win_get_buf(win)
+  local out = {}
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local path = vim.bo[buf].buflisted and share.file(buf)
+    if path and share.allowed(path) then
+      out[#out + 1] = {
+        path = path,
+        active = buf == active,
+        dirty = vim.bo[buf].modified,
+        untitled = vim.uv.fs_stat(path) == nil,
+        language_id = language_of(buf, path),
+        line_count = api.nvim_buf_line_count(buf),
+      }
+    end
+  end
+  return out
+end
+
+--- The folders the user works in, each once, the current one first.
+---@return string[]
+local function folders()
+  local out, seen = {}, {}
+  local function add(path)
+    if path and path ~= "" and not seen[path] then
+      seen[path] = true
+      out[#out + 1] = path
+    end
+  end
+  add(vim.fn.getcwd())
+  for _, tab in ipairs(api.nvim_list_tabpages()) do
+    local number = api.nvim_tabpage_get_number(tab)
+    add(vim.fn.getcwd(-1, number))
+    for _, win in ipairs(api.nvim_tabpage_list_wins(tab)) do
+      add(vim.fn.getcwd(api.nvim_win_get_number(win), number))
+    end
+  end
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    for _, folder in ipairs(client.workspace_folders or {}) do
+      add(vim.uri_to_fname(folder.uri))
+    end
+  end
+  add(vim.fs.root(out[1], ".git"))
+  return out
+end
+
+--- Tell the host when it is something new.
+---@param event string
+---@param payload table
+local function send(event, payload)
+  if tracking and not vim.deep_equal(tracking.sent[event], payload) then
+    tracking.sent[event] = payload
+    require("agent_ide.rpc").notify(event, payload)
+  end
+end
+
+local function push()
+  send("folders", { folders = folders() })
+  send("buffers", { buffers = open_buffers() })
+end
+
+--- Windows and buffers are half-way in most of these events: look when they are done.
+local function call_soon()
+  vim.schedule(function()
+    if tracking then
+      tracking.throttle.call()
+    end
+  end)
+end
+
+--- Typing changes one thing here, the number of lines; at most keys it does not.
+local function on_text()
+  local lines = api.nvim_buf_line_count(0)
+  if tracking and tracking.lines ~= lines then
+    tracking.lines = lines
+    call_soon()
+  end
+end
+
+---@param group integer
+local function create_autocommands(group)
+  local function on(events, callback, pattern)
+    api.nvim_create_autocmd(events, {
+      group = group,
+      pattern = pattern,
+      callback = function()
+        callback()
+      end,
+    })
+  end
+  on({ "BufAdd", "BufDelete", "BufWipeout", "BufUnload", "BufFilePost", "BufNew" }, call_soon)
+  on({ "BufEnter", "WinEnter", "WinClosed", "TabClosed", "BufWinLeave" }, call_soon)
+  on({ "BufReadPost", "BufWritePost", "BufModifiedSet", "FileType" }, call_soon)
+  on("OptionSet", call_soon, { "buflisted", "buftype" })
+  on({ "DirChanged", "LspAttach", "LspDetach" }, call_soon)
+  on({ "TextChanged", "TextChangedI", "TextChangedP" }, on_text)
+end
+
+--- Start to push; what is open now goes first.
+function M.enable()
+  M.disable()
+  local group = api.nvim_create_augroup("agent_ide_buffers", { clear = true })
+  tracking = {
+    group = group,
+    throttle = require("agent_ide.throttle").new("buffers", push),
+    sent = {},
+    lines = api.nvim_buf_line_count(0),
+  }
+  create_autocommands(group)
+  tracking.throttle.call()
+end
+
+function M.disable()
+  if tracking then
+    api.nvim_del_augroup_by_id(tracking.group)
+    tracking.throttle.stop()
+    tracking = nil
+  end
+end
+
+return M
