@@ -138,6 +138,7 @@ local function on_exit(job, code)
   state.job, state.pid, state.version = nil, nil, nil
   require("agent_ide.rpc").detach()
   require("agent_ide.tracking").disable()
+  require("agent_ide.folders").unwatch()
   require("agent_ide.diff").host_gone()
   local log = require("agent_ide.log")
   log.info("the host ended with code %d%s", code, wanted and "" or ", unwanted")
@@ -195,6 +196,7 @@ function spawn(python)
   local rpc = require("agent_ide.rpc")
   rpc.attach(job)
   rpc.notify("start", start_payload())
+  require("agent_ide.folders").watch()
 end
 
 --- Find an interpreter (the venv is built when there is none) and start the host with it.

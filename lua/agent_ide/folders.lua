@@ -1,0 +1,88 @@
+--- In which folders the user works: the lock files say so, client or not.
+---
+--- Owns:     `watching` (while a host runs), the folders sent last.
+--- Not here: real paths (the host adds them), open files (buffers.lua).
+local M = {}
+
+local api = vim.api
+
+---@class agent_ide.FoldersWatch
+---@field group integer
+---@field sent? string[]
+---@field scheduled boolean a look is due
+
+---@type agent_ide.FoldersWatch?
+local watching
+
+--- Each once, as spelled, the current one first.
+---@return string[]
+function M.list()
+  local out, seen = {}, {}
+  local function add(path)
+    if path and path ~= "" and not seen[path] then
+      seen[path] = true
+      out[#out + 1] = path
+    end
+  end
+  add(vim.fn.getcwd())
+  for _, tab in ipairs(api.nvim_list_tabpages()) do
+    local number = api.nvim_tabpage_get_number(tab)
+    add(vim.fn.getcwd(-1, number))
+    for _, win in ipairs(api.nvim_tabpage_list_wins(tab)) do
+      add(vim.fn.getcwd(api.nvim_win_get_number(win), number))
+    end
+  end
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    for _, folder in ipairs(client.workspace_folders or {}) do
+      add(vim.uri_to_fname(folder.uri))
+    end
+  end
+  add(vim.fs.root(out[1], ".git"))
+  return out
+end
+
+local function push()
+  if not watching then
+    return
+  end
+  watching.scheduled = false
+  local folders = M.list()
+  if not vim.deep_equal(folders, watching.sent) then
+    watching.sent = folders
+    require("agent_ide.rpc").notify("folders", { folders = folders })
+  end
+end
+
+--- These events are rare: a change of directory, a window less, a language server.
+local function push_soon()
+  if watching and not watching.scheduled then
+    watching.scheduled = true
+    vim.schedule(push)
+  end
+end
+
+--- Tell the host now, and whenever they change.
+function M.watch()
+  M.unwatch()
+  watching = {
+    group = api.nvim_create_augroup("agent_ide_folders", { clear = true }),
+    scheduled = false,
+  }
+  local events = { "DirChanged", "LspAttach", "LspDetach", "TabEnter", "TabClosed", "WinClosed" }
+  api.nvim_create_autocmd(events, {
+    group = watching.group,
+    callback = function()
+      push_soon()
+    end,
+  })
+  push()
+end
+
+function M.unwatch()
+  if watching then
+    api.nvim_del_augroup_by_id(watching.group)
+    watching = nil
+  end
+end
+
+return M
