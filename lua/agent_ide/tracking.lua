@@ -10,14 +10,22 @@ local MODULES = { "agent_ide.selection", "agent_ide.buffers", "agent_ide.diagnos
 ---@param args { enabled: boolean }
 ---@param reply agent_ide.Reply
 function M.set(args, reply)
-  for _, name in ipairs(MODULES) do
-    if args.enabled then
+  if args.enabled then
+    for _, name in ipairs(MODULES) do
       require(name).enable()
-    elseif package.loaded[name] then
+    end
+  else
+    M.disable()
+  end
+  reply()
+end
+
+function M.disable()
+  for _, name in ipairs(MODULES) do
+    if package.loaded[name] then
       require(name).disable()
     end
   end
-  reply()
 end
 
 return M
