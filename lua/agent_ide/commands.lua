@@ -22,9 +22,34 @@ local function tell_host(event, payload)
   end
 end
 
+---@param review agent_ide.Review
+---@param verdict "accept"|"reject"
+local function decide(review, verdict)
+  -- the view knows what the user has changed in the proposal; the host only what was proposed
+  if not require("agent_ide.diff").decide(review.id, verdict) then
+    tell_host(verdict, { name = review.tab_name })
+  end
+end
+
+--- The review that a command without a name means, as far as it is clear: the one under the
+--- cursor, else the only one that is shown.
+---@param waiting agent_ide.Review[]
+---@return agent_ide.Review?
+local function meant(waiting)
+  for _, review in ipairs(waiting) do
+    if review.id == vim.b.agent_ide_review then
+      return review
+    end
+  end
+  local shown = vim.tbl_filter(function(review)
+    return review.state == "pending"
+  end, waiting)
+  return #shown == 1 and shown[1] or #waiting == 1 and waiting[1] or nil
+end
+
 --- Settle a review, from wherever the command was given.
 ---@param verdict "accept"|"reject"
----@param tab_name? string nil: the one under the cursor, else the one that is shown
+---@param tab_name? string nil: no name was given
 function M.settle(verdict, tab_name)
   local waiting = vim.tbl_filter(function(review)
     return review.state ~= "accepted" and (not tab_name or review.tab_name == tab_name)
@@ -32,7 +57,13 @@ function M.settle(verdict, tab_name)
   if #waiting == 0 then
     return refuse(tab_name and "no open diff is called " .. tab_name or "no diff awaits a verdict")
   end
-  tell_host(verdict, { name = tab_name })
+  local review = meant(waiting)
+  if review then
+    return decide(review, verdict)
+  end
+  require("agent_ide.subcommands").choose_review(waiting, function(chosen)
+    decide(chosen, verdict)
+  end)
 end
 
 --- The absolute path that an argument means, as Neovim spells it.

@@ -110,21 +110,8 @@ local function close()
   window = nil
 end
 
---- Show the status in a float that q, <Esc> and leaving it close. It follows changes.
-function M.open()
-  close()
-  local lines = M.lines()
-  local buf = api.nvim_create_buf(false, true)
-  vim.bo[buf].bufhidden = "wipe"
-  api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.bo[buf].modifiable = false
-  local config = placed(lines)
-  config.style, config.border = "minimal", "rounded"
-  config.title = " agent_ide "
-  window = { buf = buf, win = api.nvim_open_win(buf, true, config) }
-  for _, keys in ipairs({ "q", "<Esc>" }) do
-    vim.keymap.set("n", keys, close, { buffer = buf, nowait = true, desc = "agent_ide: close" })
-  end
+---@param buf integer
+local function watch(buf)
   local group = api.nvim_create_augroup("agent_ide_status_window", {})
   api.nvim_create_autocmd("User", {
     group = group,
@@ -144,10 +131,31 @@ function M.open()
     group = group,
     buffer = buf,
     desc = "agent_ide: close the status window",
-    callback = function()
-      vim.schedule(close)
-    end,
+    callback = vim.schedule_wrap(function()
+      -- the next one may be open already
+      if window and window.buf == buf then
+        close()
+      end
+    end),
   })
+end
+
+--- Show the status in a float that q, <Esc> and leaving it close. It follows changes.
+function M.open()
+  close()
+  local lines = M.lines()
+  local buf = api.nvim_create_buf(false, true)
+  vim.bo[buf].bufhidden = "wipe"
+  api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = false
+  local config = placed(lines)
+  config.style, config.border = "minimal", "rounded"
+  config.title = " agent_ide "
+  window = { buf = buf, win = api.nvim_open_win(buf, true, config) }
+  for _, keys in ipairs({ "q", "<Esc>" }) do
+    vim.keymap.set("n", keys, close, { buffer = buf, nowait = true, desc = "agent_ide: close" })
+  end
+  watch(buf)
 end
 
 return M

@@ -32,17 +32,28 @@ local function describe(review)
   return ("%s: %s (%s)"):format(review.state, path, whose)
 end
 
-local function pick_review()
-  if #reviews() == 0 then
-    return notify.show("no diff is open")
-  end
-  vim.ui.select(reviews(), {
+--- Let the user choose a review.
+---@param choices agent_ide.Review[]
+---@param on_choice fun(review: agent_ide.Review)
+function M.choose_review(choices, on_choice)
+  vim.ui.select(choices, {
     prompt = "Diffs:",
     kind = "agent_ide.review",
     format_item = describe,
   }, function(review)
     if review then
-      require("agent_ide.diff").focus(review.id)
+      on_choice(review)
+    end
+  end)
+end
+
+local function pick_review()
+  if #reviews() == 0 then
+    return notify.show("no diff is open")
+  end
+  M.choose_review(reviews(), function(review)
+    if not require("agent_ide.diff").focus(review.id) then
+      notify.show("this diff has no window: " .. describe(review))
     end
   end)
 end
