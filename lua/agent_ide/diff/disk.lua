@@ -1,0 +1,78 @@
+--- The old side of a review: the file as it is on disk, read-only.
+---
+--- Owns:     nothing; the caller wipes the buffer.
+--- Not here: the user's own buffer of the file, which may hold unsaved changes and is not touched.
+local M = {}
+
+local api = vim.api
+local uv = vim.uv
+
+--- Read a file into the current buffer, decoded as for editing it.
+---@param path string
+---@return string? problem
+local function read(path)
+  -- through a link, since no escaping lets a line break in a file's name pass
+  local link = vim.fn.tempname()
+  local linked, problem = uv.fs_symlink(path, link)
+  if not linked then
+    return problem
+  end
+  local command = "silent noautocmd keepalt keepjumps 0read ++edit " .. vim.fn.fnameescape(link)
+  local ok, err = pcall(vim.cmd, command)
+  uv.fs_unlink(link)
+  if not ok then
+    return tostring(err):match("E%d+:.*") or tostring(err)
+  end
+  -- :read left the empty line that the buffer began with
+  vim.cmd("silent noautocmd keepjumps $delete _")
+end
+
+--- Line breaks of a file that has both kinds: the agents' CLIs show all of them as LF.
+---@param buf integer
+local function strip_cr(buf)
+  local lines = api.nvim_buf_get_lines(buf, 0, -1, true)
+  local found = false
+  for i, line in ipairs(lines) do
+    if line:sub(-1) == "\r" then
+      lines[i], found = line:sub(1, -2), true
+    end
+  end
+  if found then
+    api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  end
+end
+
+--- Make the buffer.
+---@param review agent_ide.diff.Request
+---@param proposal agent_ide.diff.Proposal
+---@return integer
+function M.new(review, proposal)
+  local buf = api.nvim_create_buf(false, true)
+  local basename = require("agent_ide.diff.proposal").basename(review.path)
+  api.nvim_buf_set_name(buf, ("agent-ide://disk/%d/%s"):format(review.id, basename))
+  local options = vim.bo[buf]
+  options.buftype = "nofile"
+  options.bufhidden = "hide"
+  options.swapfile = false
+  options.modeline = false
+  options.undolevels = -1
+  local stat = uv.fs_stat(review.path)
+  if stat and stat.type == "file" then
+    local problem = api.nvim_buf_call(buf, function()
+      return read(review.path)
+    end)
+    if problem then
+      require("agent_ide.log").warn("the old side of review %d: %s", review.id, problem)
+    elseif options.fileformat == "unix" and not proposal.original:find("\r\n", 1, true) then
+      strip_cr(buf)
+    end
+  end
+  require("agent_ide.diff.proposal").highlight(buf, proposal.filetype, stat and stat.size or 0)
+  options.modified = false
+  options.modifiable = false
+  options.readonly = true
+  vim.b[buf].agent_ide_review = review.id
+  return buf
+end
+
+return M

@@ -1,0 +1,310 @@
+--- Reviews as the user sees them: show one, close it, tell the host what the user decided.
+---
+--- Owns:     the reviews that have a proposal's buffer, by id.
+--- Not here: their lifecycle (the host's), windows (`split.lua`), the buffer (`proposal.lua`).
+local M = {}
+
+local kept = require("agent_ide.diff.kept")
+local notify = require("agent_ide.notify")
+local rpc = require("agent_ide.rpc")
+local typed_write = require("agent_ide.diff.typed_write")
+local windows = require("agent_ide.windows")
+
+---@alias agent_ide.ReviewId integer
+
+--- What the host asks to be shown.
+---@class agent_ide.diff.Request
+---@field id agent_ide.ReviewId
+---@field agent string the agent's name for people
+---@field path string
+---@field tab_name string
+---@field is_new boolean
+
+---@alias agent_ide.diff.Reason "accepted"|"rejected"|"withdrawn"|"hidden"
+
+--- A way to show a review.
+---@class agent_ide.diff.View
+---@field close fun(self) take the windows away, leave the rest as it was
+---@field focus fun(self) put the cursor into the proposal
+---@field has_cursor fun(self): boolean
+---@field label fun(self, state: string) show what can be done, or what is awaited
+
+---@class agent_ide.diff.Shown
+---@field request agent_ide.diff.Request
+---@field proposal agent_ide.diff.Proposal
+---@field view? agent_ide.diff.View nil while it loads, or is hidden
+---@field told? "accept"|"reject" what the host was told; the host closes the view
+---@field leaving? agent_ide.diff.Reason why it is to close, while the user still types in it
+
+---@type table<agent_ide.ReviewId, agent_ide.diff.Shown>
+local reviews = {}
+
+---@return { accept: string|false, reject: string|false }
+local function keys()
+  local configured = require("agent_ide.config").get().diff.keys
+  return configured or { accept = false, reject = false }
+end
+
+--- What the winbar says.
+---@param shown agent_ide.diff.Shown
+---@return string
+local function describe_state(shown)
+  if shown.leaving then
+    return "over (" .. shown.leaving .. "): it closes when you are back in Normal mode"
+  elseif shown.told == "accept" then
+    return ("accepted: waiting for %s to write the file"):format(shown.request.agent)
+  elseif shown.told == "reject" then
+    return "rejected"
+  end
+  local accept, reject = keys().accept, keys().reject
+  return ("accept: %s:w  reject: %s:q"):format(
+    accept and accept .. " or " or "",
+    reject and reject .. " or " or ""
+  )
+end
+
+---@param shown agent_ide.diff.Shown
+---@param event "accept"|"reject"
+---@param packed table
+local function tell(shown, event, packed)
+  local id = shown.request.id
+  if not rpc.notify("review", vim.tbl_extend("error", { id = id, event = event }, packed)) then
+    return notify.show("the host is not running, nobody waits for this review", "warn")
+  end
+  shown.told = event
+  shown.proposal:freeze()
+  if shown.view then
+    shown.view:label(describe_state(shown))
+  end
+end
+
+---@param shown agent_ide.diff.Shown
+local function accept(shown)
+  if shown.told or shown.leaving then
+    return notify.show(describe_state(shown))
+  end
+  tell(shown, "accept", rpc.pack_text(shown.proposal:text()))
+end
+
+---@param shown agent_ide.diff.Shown
+local function reject(shown)
+  if not shown.told and not shown.leaving then
+    tell(shown, "reject", {})
+  end
+end
+
+---@param buf integer
+---@param shown agent_ide.diff.Shown
+local function map_keys(buf, shown)
+  for name, decide in pairs({ accept = accept, reject = reject }) do
+    local key = keys()[name]
+    if key then
+      vim.keymap.set("n", key, function()
+        decide(shown)
+      end, { buffer = buf, desc = name .. " the change proposed by " .. shown.request.agent })
+    end
+  end
+end
+
+--- Forget a review whose windows are gone.
+---@param shown agent_ide.diff.Shown
+local function drop(shown)
+  reviews[shown.request.id] = nil
+  shown.proposal:wipe()
+  require("agent_ide.reload").guard_ends_soon(shown.request.path)
+  if next(reviews) == nil then
+    typed_write.stop()
+  end
+end
+
+---@param shown agent_ide.diff.Shown
+local function close_view(shown)
+  if shown.view then
+    shown.view:close()
+    shown.view = nil
+  end
+end
+
+--- What the user typed outlives the review, unless a verdict has used it.
+---@param shown agent_ide.diff.Shown
+local function keep(shown)
+  if shown.proposal:is_changed() then
+    kept.add(shown.request, shown.proposal:text())
+    local name = vim.fs.basename(shown.request.path)
+    notify.show(("what you changed in the proposal for %s is kept: :AgentIde recover"):format(name))
+  end
+end
+
+---@param shown agent_ide.diff.Shown
+---@param reason agent_ide.diff.Reason
+local function close(shown, reason)
+  shown.leaving = nil
+  if reason == "hidden" then
+    return close_view(shown)
+  end
+  if reason == "withdrawn" then
+    keep(shown)
+  end
+  close_view(shown)
+  drop(shown)
+end
+
+--- The user has closed one of its windows.
+---@param shown agent_ide.diff.Shown
+local function closed_by_user(shown)
+  if shown.leaving then
+    return close(shown, shown.leaving)
+  end
+  close_view(shown)
+  if not shown.told then
+    rpc.notify("review", { id = shown.request.id, event = "closed" })
+  end
+  drop(shown)
+end
+
+--- Somebody writes the proposal's buffer.
+---@param shown agent_ide.diff.Shown
+---@param typed boolean
+local function written(shown, typed)
+  if typed then
+    accept(shown)
+  elseif not shown.told then
+    local name = vim.fs.basename(shown.request.path)
+    notify.show(("the proposal for %s was not accepted: only :w typed there does"):format(name))
+  end
+end
+
+---@param shown agent_ide.diff.Shown
+---@param reply agent_ide.Reply
+local function open_view(shown, reply)
+  local view, problem = require("agent_ide.diff.split").open(
+    shown.request,
+    shown.proposal,
+    function()
+      closed_by_user(shown)
+    end
+  )
+  if not view then
+    drop(shown)
+    return reply(problem)
+  end
+  shown.view = view
+  view:label(describe_state(shown))
+  map_keys(shown.proposal.buf, shown)
+  map_keys(view.old_buf, shown)
+  reply()
+end
+
+---@param request agent_ide.diff.Request
+---@param proposed string
+---@param reply agent_ide.Reply
+local function show_new(request, proposed, reply)
+  typed_write.start()
+  local shown = { request = request } ---@type agent_ide.diff.Shown
+  reviews[request.id] = shown
+  require("agent_ide.reload").guard(request.path)
+  shown.proposal = require("agent_ide.diff.proposal").new(request, proposed, function(typed)
+    written(shown, typed)
+  end)
+  shown.proposal:load(function()
+    windows.when_free(function()
+      if reviews[request.id] == shown then
+        open_view(shown, reply)
+      else
+        reply("closed before it was shown")
+      end
+    end)
+  end)
+end
+
+--- Show a review; `reply` once it is visible.
+---@param args table as doc/channel.md has it
+---@param reply agent_ide.Reply
+function M.show(args, reply)
+  local proposed = rpc.unpack_text(args)
+  local shown = reviews[args.id]
+  if shown and shown.view then
+    return reply()
+  elseif shown and shown.proposal:is_alive() then
+    return windows.when_free(function()
+      open_view(shown, reply)
+    end)
+  end
+  show_new({
+    id = args.id,
+    agent = args.agent,
+    path = args.path,
+    tab_name = args.tab_name,
+    is_new = args.is_new,
+  }, proposed, reply)
+end
+
+--- Close a review's view. Somebody who is typing in it is not thrown out in the middle of a word:
+--- the rest of the word would land in another buffer.
+---@param args { id: agent_ide.ReviewId, reason: agent_ide.diff.Reason }
+---@param reply agent_ide.Reply
+function M.close(args, reply)
+  local shown = reviews[args.id]
+  if not shown then
+    return reply()
+  end
+  shown.leaving = args.reason
+  local typing_in_it = shown.view and shown.view:has_cursor() and not windows.in_normal_mode()
+  if typing_in_it then
+    shown.view:label(describe_state(shown))
+    windows.when_in_normal_mode(function()
+      if reviews[args.id] == shown and shown.leaving then
+        close(shown, shown.leaving)
+      end
+    end)
+  else
+    windows.when_free(function()
+      if reviews[args.id] == shown then
+        close(shown, args.reason)
+      end
+    end)
+  end
+  reply()
+end
+
+--- Decide a review with the text as it stands in its proposal.
+---@param id agent_ide.ReviewId
+---@param verdict "accept"|"reject"
+---@return boolean found false: it has no proposal here, nothing was decided
+function M.decide(id, verdict)
+  local shown = reviews[id]
+  if not shown or not shown.proposal:is_alive() then
+    return false
+  elseif verdict == "accept" then
+    accept(shown)
+  else
+    reject(shown)
+  end
+  return true
+end
+
+--- Put the cursor into a review's proposal, opening its windows again where they were hidden.
+---@param id agent_ide.ReviewId
+---@return boolean found
+function M.focus(id)
+  local shown = reviews[id]
+  if not shown or not shown.proposal:is_alive() then
+    return false
+  end
+  if not shown.view then
+    open_view(shown, function() end)
+  end
+  if shown.view then
+    shown.view:focus()
+  end
+  return shown.view ~= nil
+end
+
+--- The host has ended: nobody waits for a verdict any more.
+function M.host_gone()
+  for _, shown in pairs(vim.tbl_extend("keep", {}, reviews)) do
+    M.close({ id = shown.request.id, reason = "withdrawn" }, function() end)
+  end
+end
+
+return M

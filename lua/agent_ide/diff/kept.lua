@@ -1,0 +1,147 @@
+--- Proposals that the user had changed when their review was withdrawn.
+---
+--- Owns:     a folder of private files, one for each text; in memory what could not be written.
+--- Not here: when a text is kept (`init.lua`).
+local M = {}
+
+local uv = vim.uv
+
+--- The oldest go first.
+local MOST = 50
+
+---@class agent_ide.diff.Kept
+---@field path string the file that the proposal was for
+---@field tab_name string
+---@field time integer seconds since 1970
+---@field file? string where the text is; nil: in `text`
+---@field text? string
+
+--- Newest last.
+---@type agent_ide.diff.Kept[]
+local unwritten = {}
+
+---@return string
+local function folder()
+  return vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "agent_ide", "kept")
+end
+
+--- Files of kept texts, oldest first: their names begin with the time.
+---@return string[]
+local function files()
+  local names = {}
+  for name, kind in vim.fs.dir(folder()) do
+    if kind == "file" and name:find("^%d+%-%d+$") then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+---@param path string
+---@param bytes string
+---@return boolean
+local function write_private(path, bytes)
+  local fd = uv.fs_open(path, "wx", tonumber("600", 8))
+  if not fd then
+    return false
+  end
+  local written = uv.fs_write(fd, bytes)
+  uv.fs_close(fd)
+  return written == #bytes
+end
+
+--- Keep a text. Never raises: this is the last place it can go.
+---@param request { path: string, tab_name: string }
+---@param text string
+function M.add(request, text)
+  local seconds, micros = uv.gettimeofday()
+  local entry = { path = request.path, tab_name = request.tab_name, time = seconds }
+  vim.fn.mkdir(folder(), "p", tonumber("700", 8))
+  local names = files()
+  for i = 1, #names - MOST + 1 do
+    uv.fs_unlink(vim.fs.joinpath(folder(), names[i]))
+  end
+  local file = vim.fs.joinpath(folder(), ("%012d-%06d"):format(seconds, micros))
+  if not write_private(file, vim.json.encode(entry) .. "\n" .. text) then
+    entry.text = text
+    table.insert(unwritten, entry)
+    require("agent_ide.log").error("a kept proposal could not be written to %s", file)
+  end
+end
+
+--- The host keeps a text that the user accepted and the agent did not write.
+---@param args table as doc/channel.md has it
+---@param reply agent_ide.Reply
+function M.receive(args, reply)
+  M.add(args, require("agent_ide.rpc").unpack_text(args))
+  reply()
+end
+
+---@param file string
+---@return string? header one line of JSON
+---@return string? text
+local function read(file)
+  local fd = uv.fs_open(file, "r", 0)
+  local bytes = fd and uv.fs_read(fd, assert(uv.fs_fstat(fd)).size, 0)
+  if fd then
+    uv.fs_close(fd)
+  end
+  if bytes then
+    return bytes:match("^([^\n]*)\n(.*)$")
+  end
+end
+
+--- What there is, newest first.
+---@return agent_ide.diff.Kept[]
+function M.list()
+  local list = {} ---@type agent_ide.diff.Kept[]
+  for _, name in ipairs(files()) do
+    local file = vim.fs.joinpath(folder(), name)
+    local ok, entry = pcall(vim.json.decode, (read(file)))
+    if ok and type(entry) == "table" and type(entry.path) == "string" then
+      entry.file = file
+      list[#list + 1] = entry
+    end
+  end
+  vim.list_extend(list, unwritten)
+  return vim.iter(list):rev():totable()
+end
+
+--- Show a kept text in a new buffer, in a tab page of its own.
+---@param entry agent_ide.diff.Kept
+function M.open(entry)
+  local text = entry.text or select(2, read(entry.file))
+  if not text then
+    return require("agent_ide.notify").show("that text is not there any more", "warn")
+  end
+  local buf = vim.api.nvim_create_buf(true, true)
+  vim.bo[buf].bufhidden = "hide"
+  require("agent_ide.text").fill(buf, text, function()
+    local filetype = vim.filetype.match({ filename = entry.path }) or ""
+    require("agent_ide.diff.proposal").highlight(buf, filetype, #text)
+    vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr() } })
+  end)
+end
+
+--- Let the user choose one and open it.
+function M.pick()
+  local list = M.list()
+  if #list == 0 then
+    return require("agent_ide.notify").show("no proposal is kept")
+  end
+  vim.ui.select(list, {
+    prompt = "Proposals that you had changed:",
+    kind = "agent_ide.kept",
+    format_item = function(entry)
+      local path = vim.fn.strtrans(vim.fn.fnamemodify(entry.path, ":~:."))
+      return ("%s  %s"):format(os.date("%Y-%m-%d %H:%M:%S", entry.time), path)
+    end,
+  }, function(entry)
+    if entry then
+      M.open(entry)
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,125 @@
+--- Taking up what an agent has written to a file, without a question.
+---
+--- Neovim asks (W11, W12) when it notices by itself that a file has changed. While an agent is about
+--- to write one, its buffer is guarded: unmodified it is read again, modified it is left alone.
+---
+--- Owns:     the guards.
+--- Not here: merging the agent's version with unsaved changes (`merge.lua`).
+local M = {}
+
+local api = vim.api
+
+--- Until Neovim may ask again; the CLIs write within a second of the verdict.
+local GUARD_MS = 10000
+
+--- Reading a buffer of more lines again would drop its undo history.
+local UNDO_LINES = 100000
+
+---@type table<integer, integer> buffer -> autocommand
+local guards = {}
+
+---@param buf integer
+local function guard(buf)
+  if guards[buf] then
+    return
+  end
+  guards[buf] = api.nvim_create_autocmd("FileChangedShell", {
+    buffer = buf,
+    callback = function()
+      vim.v.fcs_choice = vim.bo[buf].modified and "" or "reload"
+    end,
+  })
+end
+
+---@param buf integer
+local function unguard(buf)
+  if guards[buf] then
+    pcall(api.nvim_del_autocmd, guards[buf]) -- gone already where the buffer was wiped
+    guards[buf] = nil
+  end
+end
+
+--- From now on a change of this file on disk raises no question.
+---@param path string
+function M.guard(path)
+  local buf = require("agent_ide.files").find(path)
+  if buf then
+    guard(buf)
+  end
+end
+
+--- The agent has its verdict: it writes now or not at all.
+---@param path string
+function M.guard_ends_soon(path)
+  local buf = require("agent_ide.files").find(path)
+  if buf and guards[buf] then
+    local mine = guards[buf]
+    vim.defer_fn(function()
+      if guards[buf] == mine then
+        unguard(buf)
+      end
+    end, GUARD_MS)
+  end
+end
+
+--- Whether the buffer holds what the file holds.
+---@param buf integer
+---@param path string
+---@return boolean
+local function is_same(buf, path)
+  local fd = vim.uv.fs_open(path, "r", 0)
+  if not fd then
+    return false
+  end
+  local bytes = vim.uv.fs_read(fd, assert(vim.uv.fs_fstat(fd)).size, 0)
+  vim.uv.fs_close(fd)
+  return bytes == require("agent_ide.text").read(buf)
+end
+
+---@param buf integer
+local function read_again(buf)
+  local undo_lines = vim.o.undoreload
+  vim.o.undoreload = math.max(undo_lines, UNDO_LINES)
+  local is_empty = api.nvim_buf_line_count(buf) == 1
+    and api.nvim_buf_get_lines(buf, 0, 1, true)[1] == ""
+  local ok, err = pcall(function()
+    if is_empty then
+      -- made before the file was: Neovim would ask (W13) whether to load it
+      api.nvim_buf_call(buf, function()
+        vim.cmd.edit({ mods = { silent = true } })
+      end)
+    else
+      vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
+    end
+  end)
+  vim.o.undoreload = undo_lines
+  if not ok then
+    require("agent_ide.log").warn("a file was not read again: %s", err)
+  end
+end
+
+--- The agent has written a file.
+---@param args { path: string }
+---@param reply agent_ide.Reply
+function M.reload(args, reply)
+  local buf = require("agent_ide.files").find(args.path)
+  if not buf or not api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= "" then
+    return reply()
+  end
+  guard(buf)
+  if vim.bo[buf].modified and is_same(buf, args.path) then
+    vim.bo[buf].modified = false
+  end
+  if vim.bo[buf].modified then
+    vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
+    local name = vim.fs.basename(args.path)
+    local message = "%s was changed on disk; your unsaved changes are kept, :e! takes the file"
+    require("agent_ide.notify").show(message:format(name), "warn")
+  else
+    read_again(buf)
+  end
+  unguard(buf)
+  reply()
+end
+
+return M
