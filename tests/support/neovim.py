@@ -113,16 +113,25 @@ class Neovim:
 
     def close(self) -> None:
         """End it, whatever it waits for."""
-        try:
-            self.api.command("qall!", async_=True)
-            # the embedded Neovim also ends by itself when its stdin closes
-            self.api.close()
-        except OSError:
-            pass
-        try:
-            wait_until(lambda: not _alive(self.pid), "exit", 2)
-        except AssertionError:
+        self.api.command("qall!", async_=True)
+        if not self._ended_within(2):
             os.kill(self.pid, signal.SIGKILL)
+            self._ended_within(2)
+        self.api.close()
+
+    def _ended_within(self, limit_s: float) -> bool:
+        """Let pynvim's loop see the end: a loop that is closed before leaves an unreaped child."""
+        end = time.monotonic() + limit_s
+        while (exists := _exists(self.pid)) and time.monotonic() < end:
+            self._run_loop(0.002)
+        # the process knows that the child was reaped; now the loop hears of it
+        self._run_loop(0.002)
+        return not exists
+
+    def _run_loop(self, for_s: float) -> None:
+        # not run_until_complete: pynvim stops the loop when the channel ends
+        self.api.loop.call_later(for_s, self.api.loop.stop)
+        self.api.loop.run_forever()
 
     # -- driving ---------------------------------------------------------------------------
 
@@ -253,16 +262,8 @@ def _environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
     return {**env, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **more}
 
 
-def _alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not (our loop reaps it later)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return Path("/proc").is_dir() is False and _signalable(pid)
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def _signalable(pid: int) -> bool:
+def _exists(pid: int) -> bool:
+    """Whether there is such a process; a zombie that nobody has reaped counts."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
