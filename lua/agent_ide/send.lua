@@ -20,17 +20,15 @@ local function connected(agent)
   end)
 end
 
+--- Let the user see where it goes. An agent that is connected from elsewhere needs no terminal here.
 ---@param agent string
 local function show_terminal(agent)
-  local focus = require("agent_ide.config").get().focus_after_send
-  if not connected(agent) then
-    if focus then
-      terminal.open(agent)
-    else
-      terminal.show(agent)
-    end
-  elseif focus and terminal.running(agent) then
-    terminal.focus(agent)
+  if connected(agent) and not terminal.running(agent) then
+    return
+  elseif require("agent_ide.config").get().focus_after_send then
+    terminal.open(agent)
+  else
+    terminal.show(agent)
   end
 end
 

@@ -71,7 +71,7 @@ def test_send_from_visual_mode(desk: Bed, keys: str, way: str) -> None:
     [
         ("enew", "no name yet"),
         ("edit never-written.txt", "not on disk yet"),
-        ("help", "shows no file"),
+        ("enew | setlocal buftype=nofile", "shows no file"),
         ("edit oil:///tmp/", "shows no file"),
     ],
 )
@@ -165,6 +165,16 @@ def test_sending_opens_the_terminal_when_nobody_is_connected(desk: Bed) -> None:
     desk.nvim.events.clear()
     desk.nvim.command("ClaudeCodeSend")
     assert mention(desk)["terminal_pid"] == pid
+
+
+def test_sending_shows_a_hidden_terminal_and_leaves_the_cursor(desk: Bed) -> None:
+    desk.edit("a.txt", TEXT)
+    desk.open_agent()
+    desk.nvim.command("ClaudeCodeClose")
+    desk.nvim.command("ClaudeCodeSend")
+    assert len(desk.terminal_windows()) == 1
+    assert not desk.in_terminal()
+    assert desk.nvim.mode() == "n"
 
 
 def test_what_is_sent_before_the_server_is_there_arrives_in_order(desk: Bed) -> None:
