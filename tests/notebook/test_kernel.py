@@ -190,6 +190,15 @@ async def test_a_flood_of_messages_leaves_the_loop_alive(run: Run) -> None:
     assert outputs
 
 
+async def test_the_end_is_noticed_when_its_message_is_lost(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run("kernel = get_ipython().kernel")
+    monkeypatch.setattr("agent_ide.notebook.jupyter.LOST_S", 1.0)
+    await run("kernel._publish_status = lambda *args, **more: None")
+    assert await text_of(run("print('ends')")) == "ends\n"
+
+
 async def test_cancelling_interrupts_and_the_kernel_stays(
     run: Run, user: User, tmp_path: Path
 ) -> None:

@@ -42,6 +42,15 @@ START_S = 60.0
 TICK_S = 0.5
 """How often a silent kernel is looked at: alive? answered, its last message lost?"""
 
+LOST_S = 5.0
+"""Silence after the answer that means: lost. Outputs and answer come by two ways, and on a busy
+machine the outputs may be seconds late."""
+
+DIED = (
+    "The Jupyter kernel died while it ran the code; its variables are lost. "
+    "The next call starts a new one."
+)
+
 
 class ProjectSpecs(KernelSpecManager):
     """Kernel specs, those of the activated environment first.
@@ -107,6 +116,8 @@ class Kernel:
         self._client: Any = None
         # set when the kernel has taken up the code that was sent last
         self._taken_up = asyncio.Event()
+        # whether the answer to it has been read
+        self._answered = False
 
     async def start(self, folder: str) -> None:
         """Start the process and wait until it answers.
@@ -143,6 +154,7 @@ class Kernel:
             ToolError: the kernel died.
         """
         self._taken_up.clear()
+        self._answered = False
         request = self._client.execute(code, allow_stdin=False, stop_on_error=False)
         collector = Collector()
         try:
@@ -156,33 +168,31 @@ class Kernel:
                 await asyncio.sleep(0)  # a flood of messages never makes the read above wait
         finally:
             self._taken_up.set()
-        while await self._client.shell_channel.msg_ready():
-            await self._client.get_shell_msg()
+        await self._look_for_answer(request)
         return collector.outputs()
 
     async def _next(self, request: str) -> Any:
         """The next message about a request; None: it is answered, and nothing more comes."""
+        silent_since_answer_s = 0.0
         while True:
             try:
                 message = await self._client.get_iopub_msg(timeout=TICK_S)
             except Empty:
                 if not await self.alive():
-                    raise ToolError(
-                        "The Jupyter kernel died while it ran the code; its variables are lost. "
-                        "The next call starts a new one."
-                    ) from None
-                if await self._answered(request):
+                    raise ToolError(DIED) from None
+                if await self._look_for_answer(request):
+                    silent_since_answer_s += TICK_S
+                if silent_since_answer_s > LOST_S:
                     return None  # a publisher may drop messages under load, "idle" among them
                 continue
             if message["parent_header"].get("msg_id") == request:
                 return message
 
-    async def _answered(self, request: str) -> bool:
-        while await self._client.shell_channel.msg_ready():
+    async def _look_for_answer(self, request: str) -> bool:
+        while not self._answered and await self._client.shell_channel.msg_ready():
             reply = await self._client.get_shell_msg()
-            if reply["parent_header"].get("msg_id") == request:
-                return True
-        return False
+            self._answered = reply["parent_header"].get("msg_id") == request
+        return self._answered
 
     async def interrupt(self) -> None:
         """Interrupt what runs, as Ctrl-C does; the kernel stays usable."""
