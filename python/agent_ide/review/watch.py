@@ -1,0 +1,70 @@
+"""The file under review, as the agents' CLIs see it: read it, wait for it to change.
+
+Owns:     how often a file is looked at.
+Not here: what follows (reviews.py). Polled, not notified: it is one stat of one file for some
+          seconds, and works on every file system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["read_lf", "wait_until"]
+
+POLL_S = 0.05
+"""The CLIs write within some ms of an answer."""
+
+SLOW_POLL_S = 1.0
+"""Once the CLI was expected to have written long ago."""
+
+FAST_FOR_S = 10.0
+
+
+def read_lf(path: str) -> str | None:
+    """What a file holds, with LF line breaks; None: no such file.
+
+    A BOM stays; bytes that are not UTF-8 become U+FFFD, as in the CLIs.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError):
+        return None
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+async def wait_until(
+    path: str,
+    holds: Callable[[str | None], bool],
+    patience_s: float | None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Wait until the file's text `holds`; looked at now and after each write.
+
+    Returns:
+        False when it did not within `patience_s` (None waits on), or is not `wanted` any more.
+    """
+    loop = asyncio.get_running_loop()
+    begin, seen = loop.time(), None
+    while wanted():
+        signature = _signature(path)
+        if signature != seen:
+            seen = signature
+            if holds(await asyncio.to_thread(read_lf, path)):
+                return True
+        waited_s = loop.time() - begin
+        if patience_s is not None and waited_s >= patience_s:
+            return False
+        await asyncio.sleep(POLL_S if waited_s < FAST_FOR_S else SLOW_POLL_S)
+    return False
+
+
+def _signature(path: str) -> tuple[int, ...]:
+    """What changes when a file is written, made or removed."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return (0,)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
