@@ -116,36 +116,22 @@ local function on_text()
   end
 end
 
----@param group integer
-local function create_autocommands(group)
-  local function on(events, callback, pattern)
-    api.nvim_create_autocmd(events, {
-      group = group,
-      pattern = pattern,
-      callback = function()
-        callback()
-      end,
-    })
-  end
-  on({ "BufAdd", "BufDelete", "BufWipeout", "BufUnload", "BufFilePost", "BufNew" }, call_soon)
-  on({ "BufEnter", "WinEnter", "WinClosed", "TabClosed", "BufWinLeave" }, call_soon)
-  on({ "BufReadPost", "BufWritePost", "BufModifiedSet", "FileType" }, call_soon)
-  on("OptionSet", call_soon, { "buflisted", "buftype" })
-  on({ "DirChanged", "LspAttach", "LspDetach" }, call_soon)
-  on({ "TextChanged", "TextChangedI", "TextChangedP" }, on_text)
-end
-
 --- Start to push; what is open now goes first.
 function M.enable()
   M.disable()
-  local group = api.nvim_create_augroup("agent_ide_buffers", { clear = true })
+  local group, on = require("agent_ide.guard").augroup("agent_ide_buffers")
   tracking = {
     group = group,
     throttle = require("agent_ide.throttle").new("buffers", push),
     sent = {},
     lines = api.nvim_buf_line_count(0),
   }
-  create_autocommands(group)
+  on({ "BufAdd", "BufDelete", "BufWipeout", "BufUnload", "BufFilePost", "BufNew" }, call_soon)
+  on({ "BufEnter", "WinEnter", "WinClosed", "TabClosed", "BufWinLeave" }, call_soon)
+  on({ "BufReadPost", "BufWritePost", "BufModifiedSet", "FileType" }, call_soon)
+  on("OptionSet", call_soon, { "buflisted", "buftype" })
+  on({ "DirChanged", "LspAttach", "LspDetach" }, call_soon)
+  on({ "TextChanged", "TextChangedI", "TextChangedP" }, on_text)
   tracking.throttle.call()
 end
 

@@ -18,6 +18,7 @@ local ITEMS_A_FILE = 2000
 ---@field waiting integer[] buffers to look at, oldest first
 ---@field queued table<integer, true> the same as a set
 ---@field reported table<integer, string> buffer -> path that the host has items of
+---@field resuming boolean the next slice is on its way
 
 ---@type agent_ide.DiagnosticsTracking?
 local tracking
@@ -82,10 +83,10 @@ local function report(t, buf)
   end
 end
 
---- Work off the queue until the slice is over.
+--- Work off the queue until the slice is over, then give the editor as much time.
 local function push()
   local t = tracking
-  if not t then
+  if not t or t.resuming then
     return
   end
   local deadline = vim.uv.hrtime() + SLICE_MS * 1e6
@@ -95,7 +96,11 @@ local function push()
     report(t, buf)
   end
   if #t.waiting > 0 then
-    t.throttle.call()
+    t.resuming = true
+    vim.defer_fn(function()
+      t.resuming = false
+      t.throttle.now()
+    end, SLICE_MS)
   end
 end
 
@@ -129,23 +134,15 @@ end
 --- Start to push; every file that has diagnostics now goes first.
 function M.enable()
   M.disable()
-  local group = api.nvim_create_augroup("agent_ide_diagnostics", { clear = true })
+  local group, on = require("agent_ide.guard").augroup("agent_ide_diagnostics")
   tracking = {
     group = group,
     throttle = require("agent_ide.throttle").new("diagnostics", push),
     waiting = {},
     queued = {},
     reported = {},
+    resuming = false,
   }
-  local function on(events, callback)
-    api.nvim_create_autocmd(events, {
-      group = group,
-      -- a value returned by a callback would delete the autocommand
-      callback = function(event)
-        callback(event)
-      end,
-    })
-  end
   on("DiagnosticChanged", on_changed)
   on({ "BufDelete", "BufWipeout", "BufFilePost" }, on_gone)
   for _, buf in ipairs(api.nvim_list_bufs()) do

@@ -260,9 +260,12 @@ function M.text(buf, r, limit)
     return get(line, offset(line + 1) - offset(line) - 1), true
   end
   -- one line alone is too long: cut before a byte that starts a code point
-  local text = get(r.start_line, r.start_character + limit)
-  local torn = text:match("[\192-\255][\128-\191]*()$") and text:find("[\192-\255][\128-\191]*$")
-  return torn and text:sub(1, torn - 1) or text, true
+  local text = get(r.start_line, r.start_character + limit + 1)
+  local keep = limit
+  while keep > limit - CODE_POINT_BYTES and text:find("^[\128-\191]", keep + 1) do
+    keep = keep - 1
+  end
+  return text:sub(1, keep), true
 end
 
 return M

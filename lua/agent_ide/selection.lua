@@ -7,6 +7,7 @@ local M = {}
 
 local api = vim.api
 local file_window = require("agent_ide.file_window")
+local guard = require("agent_ide.guard")
 local region = require("agent_ide.region")
 local share = require("agent_ide.share")
 
@@ -196,9 +197,12 @@ end
 local function settle_soon()
   local h = held
   if h and not h.settled then
-    vim.defer_fn(function()
-      settle(h)
-    end, SETTLE_MS)
+    vim.defer_fn(
+      guard.wrap("selection", function()
+        settle(h)
+      end),
+      SETTLE_MS
+    )
   end
 end
 
@@ -226,31 +230,17 @@ local function call_soon()
   end)
 end
 
----@param group integer
----@param throttle agent_ide.Throttle
-local function create_autocommands(group, throttle)
-  local function on(events, callback)
-    api.nvim_create_autocmd(events, {
-      group = group,
-      callback = function()
-        callback()
-      end,
-    })
-  end
+--- Start to push; the selection of this moment goes first.
+function M.enable()
+  M.disable()
+  local group, on = guard.augroup("agent_ide_selection")
+  local throttle = require("agent_ide.throttle").new("selection", push)
+  tracking = { group = group, throttle = throttle }
   on({ "CursorMoved", "CursorMovedI" }, throttle.call)
   on({ "TextChanged", "TextChangedI", "TextChangedP" }, throttle.call)
   on("ModeChanged", on_mode_changed)
   on({ "BufEnter", "WinEnter", "BufFilePost", "WinClosed" }, call_soon)
   on({ "BufWinLeave", "BufDelete", "BufWipeout" }, call_soon)
-end
-
---- Start to push; the selection of this moment goes first.
-function M.enable()
-  M.disable()
-  local group = api.nvim_create_augroup("agent_ide_selection", { clear = true })
-  local throttle = require("agent_ide.throttle").new("selection", push)
-  tracking = { group = group, throttle = throttle }
-  create_autocommands(group, throttle)
   throttle.call()
 end
 

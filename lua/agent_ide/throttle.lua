@@ -10,6 +10,7 @@ local INTERVAL_MS = 50
 
 ---@class agent_ide.Throttle
 ---@field call fun()
+---@field now fun() run outside of the rhythm
 ---@field stop fun() nothing runs after it
 
 ---@param what string for the log
@@ -18,14 +19,7 @@ local INTERVAL_MS = 50
 function M.new(what, run)
   local timer = assert(vim.uv.new_timer())
   local resting, pending, stopped = true, false, false
-
-  local function run_logged()
-    -- it runs from autocommands: an error would be shown at every key
-    local ok, err = xpcall(run, debug.traceback)
-    if not ok then
-      require("agent_ide.log").error("%s: %s", what, err)
-    end
-  end
+  local run_logged = require("agent_ide.guard").wrap(what, run)
 
   local on_time
   local function start()
@@ -53,6 +47,11 @@ function M.new(what, run)
         start()
       else
         pending = true
+      end
+    end,
+    now = function()
+      if not stopped then
+        run_logged()
       end
     end,
     stop = function()

@@ -1,8 +1,8 @@
 """The encoding of a selection, held against Neovim's own `y`.
 
-Random texts, options and keys; each case selects, asks region.lua, then yanks. A case is a handful of
-bytes, so that thousands take seconds and a failing one still shrinks. What may differ from `y` is in
-the seed's table of selections and is named here where it is allowed:
+Random texts, options and keys; each case selects, asks region.lua, then yanks. A case is a handful
+of bytes, so that thousands take seconds and a failing one still shrinks. What may differ from `y`
+is named here; the first, second and last are the seed's:
   * a block is the contiguous span between its corners: it is yanked charwise,
   * 'virtualedit' all: `y` adds the spaces of virtual columns,
   * 'selection' old up to an empty line: `y` leaves the last line break out, or takes whole lines,
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,7 +166,7 @@ class Checked:
         return b"\n".join(lines)
 
     def expected_end(self, start: tuple[int, int]) -> tuple[int, int]:
-        """Where the text ends; character 1 where it ends on an empty line that counts as selected."""
+        """Where the text ends; character 1 on an empty line that counts as selected."""
         line, column = start[0] + self.text.count(b"\n"), len(self.text.rpartition(b"\n")[2])
         column += start[1] if line == start[0] else 0
         on_empty = self.lines[self.last[0]] == b"" and line == self.last[0]
@@ -206,7 +205,7 @@ class Checked:
         )
 
     def agrees_exclusive_linewise(self) -> bool:
-        """'selection' old, up to an empty line: `y` follows *exclusive-linewise* as a motion does."""
+        """'selection' old up to an empty line: `y` follows *exclusive-linewise* as motions do."""
         if self.out["regtype"] == "V":
             return (self.yanked + b"\n").endswith(self.text)
         return self.yanked == self.text.removesuffix(b"\n")
