@@ -2,7 +2,8 @@
 ---
 --- Neovim runs it after every --cmd and before plugins load, so options given by
 --- `--cmd "lua vim.g.agent_ide = {...}"` are there already and win over ours.
-local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2)))
+local source = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p")
+local root = vim.fs.dirname(vim.fs.dirname(source))
 local python = root .. "/.venv/bin/python"
 
 vim.opt.runtimepath:prepend(root)

@@ -7,7 +7,8 @@ local M = {}
 local interpreter = require("agent_ide.interpreter")
 local uv = vim.uv
 
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
+local SOURCE = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p")
+local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(SOURCE)))
 
 local NO_PYTHON = "there is no Python 3.11 or newer: install python3 or uv"
 local LOG_BYTES = 1024 * 1024
