@@ -9,23 +9,29 @@ local api = vim.api
 --- File explorers that show their list in a buffer with an empty 'buftype'.
 local TREES = { netrw = true, oil = true, dirvish = true, minifiles = true }
 
+--- Whether it shows a file, or an empty buffer that may become one.
+---@param win integer
+---@return boolean
+function M.is_file(win)
+  if not api.nvim_win_is_valid(win) or api.nvim_win_get_config(win).relative ~= "" then
+    return false
+  end
+  local buf = api.nvim_win_get_buf(win)
+  return vim.bo[buf].buftype == ""
+    and not TREES[vim.bo[buf].filetype]
+    and not api.nvim_buf_get_name(buf):find("^%a[%w+.-]+://")
+end
+
 --- Whether a file may be shown in it instead of what is there now.
 ---@param win integer
 ---@return boolean
 function M.is_editing(win)
-  if not api.nvim_win_is_valid(win) or api.nvim_win_get_config(win).relative ~= "" then
+  if not M.is_file(win) then
     return false
   end
-  local options = vim.wo[win]
-  if options.previewwindow or options.diff or options.winfixbuf then
-    return false
-  end
-  local buf = api.nvim_win_get_buf(win)
-  local hidden = vim.bo[buf].bufhidden
-  return vim.bo[buf].buftype == ""
+  local options, hidden = vim.wo[win], vim.bo[api.nvim_win_get_buf(win)].bufhidden
+  return not (options.previewwindow or options.diff or options.winfixbuf)
     and (hidden == "" or hidden == "hide") -- else its buffer would be gone for good
-    and not TREES[vim.bo[buf].filetype]
-    and not api.nvim_buf_get_name(buf):find("^%a[%w+.-]+://")
 end
 
 ---@param win integer
@@ -115,19 +121,34 @@ function M.swap_buffer(win, buf)
   end)
 end
 
---- Run a function that makes or closes windows while Neovim leaves the others' sizes alone.
----@generic T
----@param run fun(): T
----@return T
-function M.without_equalizing(run)
-  local before = vim.o.equalalways
-  vim.o.equalalways = false
-  local ok, result = pcall(run)
-  vim.o.equalalways = before
-  if not ok then
-    error(result, 0)
+--- Run a function that makes or closes windows while the others keep their sizes. ('noequalalways'
+--- is no way: setting 'equalalways' again makes all windows equal.)
+---@param tab integer
+---@param except integer? the window whose room is shared
+---@param run fun()
+function M.keeping_sizes(tab, except, run)
+  local before = {} ---@type table<integer, { winfixwidth: boolean, winfixheight: boolean }>
+  local function set(win, options)
+    for name, value in pairs(options) do
+      api.nvim_set_option_value(name, value, { win = win, scope = "local" })
+    end
   end
-  return result
+  for _, win in ipairs(api.nvim_tabpage_list_wins(tab)) do
+    if win ~= except then
+      local options = vim.wo[win]
+      before[win] = { winfixwidth = options.winfixwidth, winfixheight = options.winfixheight }
+      set(win, { winfixwidth = true, winfixheight = true })
+    end
+  end
+  local ok, err = pcall(run)
+  for win, options in pairs(before) do
+    if api.nvim_win_is_valid(win) then
+      set(win, options)
+    end
+  end
+  if not ok then
+    error(err, 0)
+  end
 end
 
 ---@class agent_ide.Sizes

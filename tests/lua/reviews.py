@@ -116,7 +116,8 @@ class Reviews:
     # -- what is there ---------------------------------------------------------------------
 
     def told(self) -> list[str]:
-        return list(self.nvim.lua("return _G.told"))
+        """Messages to the user, oldest first, without the plugin's name."""
+        return [str(line).removeprefix("agent_ide: ") for line in self.nvim.lua("return _G.told")]
 
     def windows(self) -> list[Any]:
         return list(self.nvim.lua(WINDOWS))

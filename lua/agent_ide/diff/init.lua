@@ -45,6 +45,20 @@ local function keys()
   return configured or { accept = false, reject = false }
 end
 
+--- A key as it is typed.
+---@param name "accept"|"reject"
+---@return string
+local function hint(name)
+  local key = keys()[name]
+  if not key then
+    return ""
+  end
+  local leader, local_leader = vim.g.mapleader or "\\", vim.g.maplocalleader or "\\"
+  key = key:gsub("<[Ll]eader>", (vim.fn.keytrans(leader):gsub("%%", "%%%%")))
+  key = key:gsub("<[Ll]ocal[Ll]eader>", (vim.fn.keytrans(local_leader):gsub("%%", "%%%%")))
+  return key .. " or "
+end
+
 --- What the winbar says.
 ---@param shown agent_ide.diff.Shown
 ---@return string
@@ -56,11 +70,7 @@ local function describe_state(shown)
   elseif shown.told == "reject" then
     return "rejected"
   end
-  local accept, reject = keys().accept, keys().reject
-  return ("accept: %s:w  reject: %s:q"):format(
-    accept and accept .. " or " or "",
-    reject and reject .. " or " or ""
-  )
+  return ("%s:w accepts, %s:q rejects"):format(hint("accept"), hint("reject"))
 end
 
 ---@param shown agent_ide.diff.Shown

@@ -23,7 +23,7 @@ local function may_focus()
   return require("agent_ide.config").get().diff.focus
     and windows.in_normal_mode()
     and vim.fn.reg_recording() == ""
-    and windows.is_editing(api.nvim_get_current_win())
+    and windows.is_file(api.nvim_get_current_win())
 end
 
 --- Somebody's own diff in this tab page would take the review's windows in.

@@ -19,8 +19,8 @@ local LARGE_LINES, LARGE_BYTES = 5000, 512 * 1024
 ---@field new_win integer
 ---@field tab integer
 ---@field tab_is_ours boolean
----@field sizes? agent_ide.Sizes of the tab page, as they were
----@field before? { buf: integer, view: table } what the old side's window showed
+---@field sizes agent_ide.Sizes of the tab page, as they were
+---@field before? { buf: integer, view: table, alternate: integer } what the old side's window showed
 ---@field came_from integer the window that had the cursor
 ---@field on_broken fun() a window of it is gone, or shows something else
 ---@field group? integer
@@ -65,6 +65,9 @@ local function make_windows(self, place, vertical)
     self.before = {
       buf = api.nvim_win_get_buf(place.win),
       view = api.nvim_win_call(place.win, vim.fn.winsaveview),
+      alternate = api.nvim_win_call(place.win, function()
+        return vim.fn.bufnr("#")
+      end),
     }
     local new_win = windows.split(self.proposal.buf, place.win, new_side)
     if not new_win then
@@ -125,10 +128,14 @@ end
 function Split:label(state)
   local name = escape(vim.fn.fnamemodify(self.review.path, ":~:."))
   local old = self.review.is_new and "new file, not on disk yet" or "on disk"
-  local by, says = escape(self.review.agent), escape(state)
+  local basename = escape(vim.fs.basename(self.review.path))
   local labels = {
     [self.old_win] = (" %s: %%<%s"):format(old, name),
-    [self.new_win] = (" %s proposes: %%<%s%%=  %s "):format(by, name, says),
+    [self.new_win] = (" %s: %s%%=  %%<%s "):format(
+      escape(self.review.agent),
+      basename,
+      escape(state)
+    ),
   }
   for win, label in pairs(labels) do
     if api.nvim_win_is_valid(win) then
@@ -192,10 +199,10 @@ function M.open(review, proposal, on_broken)
     tab_is_ours = false,
     closed = false,
   }, Split)
-  windows.without_equalizing(function()
+  windows.keeping_sizes(0, place.win, function()
     self.sizes = windows.sizes(0)
     if place.kind == "tab" or not make_windows(self, place, vertical) then
-      self.before, self.sizes = nil, nil
+      self.before = nil
       make_tab(self, vertical)
     end
   end)
@@ -260,6 +267,9 @@ local function put_back(self, win)
   if buf == self.before.buf then
     api.nvim_win_call(win, function()
       vim.fn.winrestview(self.before.view)
+      if api.nvim_buf_is_valid(self.before.alternate) then
+        vim.fn.setreg("#", self.before.alternate)
+      end
     end)
   end
 end
@@ -289,9 +299,6 @@ local function restore_windows(self)
   if had_cursor and back then
     api.nvim_set_current_win(back)
   end
-  if self.sizes then
-    windows.restore_sizes(self.tab, self.sizes)
-  end
 end
 
 --- Take the windows away. Safe to call in any mode and more than once.
@@ -303,10 +310,11 @@ function Split:close()
   if self.group then
     api.nvim_del_augroup_by_id(self.group)
   end
-  if self.new_win then
-    windows.without_equalizing(function()
+  if self.tab and api.nvim_tabpage_is_valid(self.tab) then
+    windows.keeping_sizes(self.tab, self.old_win, function()
       restore_windows(self)
     end)
+    windows.restore_sizes(self.tab, self.sizes)
   end
   if api.nvim_buf_is_valid(self.old_buf) then
     api.nvim_buf_delete(self.old_buf, { force = true })

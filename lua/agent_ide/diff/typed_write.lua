@@ -92,8 +92,12 @@ function M.start()
   api.nvim_create_autocmd("SafeState", {
     group = group,
     callback = function()
-      since = nothing()
-      set_sentinel(true)
+      since.key = false
+      -- in a prompt, such as the one of `:confirm qa`, a command is still running
+      if not api.nvim_get_mode().mode:find("^[cr]") then
+        since = nothing()
+        set_sentinel(true)
+      end
     end,
   })
 end
