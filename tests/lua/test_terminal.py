@@ -98,6 +98,35 @@ def test_toggling_from_a_file_does_not_move_the_cursor(desk: Bed) -> None:
         assert desk.nvim.mode() == "n"
 
 
+def test_hiding_gives_the_other_windows_their_sizes_back(desk: Bed) -> None:
+    desk.nvim.command("vsplit | vertical resize 20 | split | resize 5")
+    before = desk.nvim.eval("winrestcmd()")
+    desk.open_agent()
+    desk.nvim.command("ClaudeCode")
+    assert desk.nvim.eval("winrestcmd()") == before
+    desk.nvim.command("ClaudeCode")
+    wait_until(lambda: desk.nvim.mode() == "t", "terminal mode")
+    desk.nvim.feed("exit0")
+    wait_until(lambda: desk.terminal_buffer() == 0, "the end of the terminal")
+    assert desk.nvim.eval("winrestcmd()") == before
+
+
+def test_in_the_command_line_window_nothing_breaks(desk: Bed) -> None:
+    desk.open_agent()
+    desk.nvim.feed("<C-\\><C-n>")
+    desk.nvim.command("wincmd p")
+    desk.nvim.feed("q:")
+    wait_until(lambda: desk.nvim.eval("getcmdwintype()") == ":", "the command-line window")
+    for command in ("ClaudeCode", "ClaudeCodeOpen", "ClaudeCodeClose"):
+        desk.nvim.command(command)
+    assert ["command-line window" in message for message in desk.told()] == [True] * 3
+    desk.nvim.lua("require('agent_ide.terminal').write('claude', 'exit0')")
+    wait_until(lambda: not desk.nvim.lua("return require('agent_ide.terminal').running('claude')"))
+    desk.nvim.feed(":q<CR>")
+    wait_until(lambda: desk.terminal_buffer() == 0, "the end of the terminal")
+    assert desk.nvim.eval("winnr('$')") == 1
+
+
 def test_showing_restores_a_terminal_that_was_scrolled_back(desk: Bed) -> None:
     desk.open_agent()
     # the pty echoes nothing: the job's output comes from Neovim writing into the terminal

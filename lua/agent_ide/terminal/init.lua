@@ -7,6 +7,7 @@ local M = {}
 local agents = require("agent_ide.agents")
 local native = require("agent_ide.terminal.native")
 local notify = require("agent_ide.notify")
+local windows = require("agent_ide.windows")
 
 local api = vim.api
 
@@ -15,7 +16,8 @@ local api = vim.api
 ---@field job integer
 ---@field pid integer
 ---@field stopped boolean ended by us: no message about its exit code
----@field view? agent_ide.TerminalView
+---@field view? agent_ide.TerminalView as it was when it was hidden
+---@field sizes? agent_ide.Sizes of the other windows before it was shown
 
 --- The running ones, by agent. An entry goes when its job ends.
 ---@type table<string, agent_ide.Terminal>
@@ -33,11 +35,29 @@ local wishes = {}
 ---@param terminal agent_ide.Terminal
 local function remove_windows(terminal)
   for _, win in ipairs(vim.fn.win_findbuf(terminal.buf)) do
-    native.dismiss(win)
+    native.dismiss(win, terminal.sizes)
   end
   if api.nvim_buf_is_valid(terminal.buf) then
     api.nvim_buf_delete(terminal.buf, { force = true })
   end
+end
+
+--- Show a terminal that runs; the cursor stays where it is.
+---@param terminal agent_ide.Terminal
+---@return integer win
+local function reveal(terminal)
+  local window = native.show(terminal.buf, terminal.view)
+  terminal.sizes = window.sizes or terminal.sizes
+  return window.win
+end
+
+---@return boolean windows can neither be opened nor closed now; the user was told
+local function blocked()
+  if vim.fn.getcmdwintype() == "" then
+    return false
+  end
+  notify.show("close the command-line window first", "warn")
+  return true
 end
 
 ---@param buf integer
@@ -68,7 +88,9 @@ local function on_exit(agent, terminal, code)
     terminals[agent.name] = nil
   end
   local words = code ~= 0 and last_words(terminal.buf) or ""
-  remove_windows(terminal)
+  windows.when_free(function()
+    remove_windows(terminal)
+  end)
   if code ~= 0 and not terminal.stopped then
     notify.show(
       ("%s ended with exit code %d%s; :%s starts it again"):format(
@@ -104,7 +126,7 @@ local function run(agent, launch)
   vim.bo[buf].bufhidden = "hide"
   vim.b[buf].agent_ide_terminal = agent.name
   local terminal = { buf = buf, job = 0, pid = 0, stopped = false }
-  local win = native.show(buf)
+  local win = reveal(terminal)
   local job, err = require("agent_ide.terminal.launch").start(buf, launch, function(code)
     on_exit(agent, terminal, code)
   end)
@@ -125,9 +147,6 @@ end
 ---@param focus boolean
 local function start(name, args, focus)
   local agent = agents.get(name)
-  if vim.fn.getcmdwintype() ~= "" then
-    return notify.show("close the command-line window first", "warn")
-  end
   local program = agents.command(name)[1]
   if not program or vim.fn.executable(program) == 0 then
     local message = "%s: there is no program %s; %s, or set the option %s.command"
@@ -144,7 +163,9 @@ local function start(name, args, focus)
   }
   if not waiting then
     require("agent_ide.terminal.launch").prepare(agent, args, function(launch)
-      run(agent, launch)
+      windows.when_free(function()
+        run(agent, launch)
+      end)
     end)
   end
 end
@@ -181,8 +202,10 @@ end
 ---@param name string
 function M.show(name)
   local terminal = terminals[name]
-  if terminal then
-    native.show(terminal.buf, terminal.view)
+  if blocked() then
+    return
+  elseif terminal then
+    reveal(terminal)
   elseif not wishes[name] then
     start(name, {}, false)
   end
@@ -193,11 +216,13 @@ end
 ---@param args? string[] for the CLI
 function M.open(name, args)
   local terminal = terminals[name]
-  if not terminal then
+  if blocked() then
+    return
+  elseif not terminal then
     return start(name, args or {}, true)
   end
   mention_ignored_arguments(name, args)
-  local win = native.show(terminal.buf, terminal.view)
+  local win = reveal(terminal)
   native.focus(win, require("agent_ide.config").get().terminal.auto_insert)
 end
 
@@ -209,8 +234,8 @@ function M.close(name)
   wishes[name] = nil
   local terminal = terminals[name]
   local win = terminal and native.window(terminal.buf)
-  if win then
-    terminal.view = native.hide(win)
+  if win and not blocked() then
+    terminal.view = native.hide(win, terminal.sizes)
   end
 end
 
@@ -222,11 +247,13 @@ function M.toggle(name, args)
   local terminal = terminals[name]
   if wishes[name] or M.visible(name) then
     return M.close(name)
+  elseif blocked() then
+    return
   elseif not terminal then
     return start(name, args or {}, true)
   end
   mention_ignored_arguments(name, args)
-  local win = native.show(terminal.buf, terminal.view)
+  local win = reveal(terminal)
   if not terminal.view or terminal.view.focused then
     native.focus(win, not terminal.view or terminal.view.inserting)
   end
@@ -252,7 +279,8 @@ end
 ---@return boolean sent
 function M.write(name, bytes)
   local terminal = terminals[name]
-  return terminal ~= nil and api.nvim_chan_send(terminal.job, bytes) == nil
+  -- it raises for a job that has just ended; on_exit tells the rest
+  return terminal ~= nil and (pcall(api.nvim_chan_send, terminal.job, bytes))
 end
 
 return M

@@ -5,6 +5,7 @@
 local M = {}
 
 local api = vim.api
+local windows = require("agent_ide.windows")
 
 --- What a terminal needs none of; it is set for the window and this buffer only.
 local PLAIN = {
@@ -26,6 +27,11 @@ local PLAIN = {
 ---@field focused boolean it had the cursor
 ---@field inserting boolean in terminal mode
 ---@field scrolled? vim.fn.winsaveview.ret only when it did not show its end
+
+--- A terminal's window, and what its opening has changed.
+---@class agent_ide.TerminalWindow
+---@field win integer
+---@field sizes? agent_ide.Sizes of the other windows before; nil: it was open already
 
 --- The window that shows a buffer in the current tab page.
 ---@param buf integer
@@ -66,12 +72,13 @@ end
 --- Show a buffer in a split of its own; the cursor stays where it is.
 ---@param buf integer
 ---@param view? agent_ide.TerminalView as it was hidden
----@return integer win
+---@return agent_ide.TerminalWindow
 function M.show(buf, view)
   local win = M.window(buf)
   if win then
-    return win
+    return { win = win }
   end
+  local sizes = windows.sizes(api.nvim_get_current_tabpage())
   local config = require("agent_ide.config").get().terminal
   win = api.nvim_open_win(buf, false, split_config(config))
   for name, value in pairs(PLAIN) do
@@ -80,7 +87,7 @@ function M.show(buf, view)
   local sideways = config.side == "left" or config.side == "right"
   vim.wo[win][sideways and "winfixwidth" or "winfixheight"] = true
   look_as_before(win, buf, view)
-  return win
+  return { win = win, sizes = sizes }
 end
 
 --- Give the cursor to a window.
@@ -106,9 +113,14 @@ end
 
 --- Take a window away; the last one shows another buffer instead.
 ---@param win integer
-function M.dismiss(win)
+---@param sizes? agent_ide.Sizes of the other windows before it was opened
+function M.dismiss(win, sizes)
   if not is_last(win) then
+    local tab = api.nvim_win_get_tabpage(win)
     api.nvim_win_close(win, true)
+    if sizes then
+      windows.restore_sizes(tab, sizes)
+    end
     return
   end
   local alternate = vim.fn.bufnr("#")
@@ -122,8 +134,9 @@ end
 
 --- Hide a buffer's window in the current tab page.
 ---@param win integer
+---@param sizes? agent_ide.Sizes of the other windows before it was opened
 ---@return agent_ide.TerminalView how to show it again
-function M.hide(win)
+function M.hide(win, sizes)
   local focused = api.nvim_get_current_win() == win
   local last_line = api.nvim_buf_line_count(api.nvim_win_get_buf(win))
   local view = {
@@ -133,7 +146,7 @@ function M.hide(win)
   if not view.inserting and api.nvim_win_get_cursor(win)[1] < last_line then
     view.scrolled = api.nvim_win_call(win, vim.fn.winsaveview)
   end
-  M.dismiss(win)
+  M.dismiss(win, sizes)
   return view
 end
 
