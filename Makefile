@@ -63,6 +63,11 @@ test-lua: deps-dev ## Run the tests of the Lua half; FILTER=name picks some
 e2e: deps-dev cli ## Run the tests with sockets and real CLIs
 	$(PYTEST) tests/e2e $(if $(FILTER),-k "$(FILTER)")
 
+# other versions of Neovim than the one on PATH; Debian's packages, so as root on Debian
+.PHONY: test-010 test-011 test-012
+test-010 test-011 test-012: test-0%: deps-dev
+	NVIM=$$(scripts/fetch-neovim 0.$*) $(PYTEST) tests/lua tests/editor $(if $(FILTER),-k "$(FILTER)")
+
 check: lint types doc-check test ## What CI runs
 
 ## --- reading and writing code -----------------------------------------------------------------
