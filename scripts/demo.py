@@ -12,13 +12,16 @@ Without a terminal it runs headless, with the stand-in: a real `claude` would ne
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pynvim
@@ -77,8 +80,9 @@ class Rehearsal:
         variables = own_folders(project.parent)
         command = ["env", *(f"{name}={value}" for name, value in variables.items())]
         command += [str(ROOT / "scripts/nvim"), "-n", "--embed", "--headless"]
-        command += ["--cmd", f"cd {project}", "--cmd", stand_in()]
-        self._nvim = pynvim.attach("child", argv=[*command, "greet.py"])
+        # wide, so that the agent's lines are not broken
+        command += ["--cmd", f"set columns=200 | cd {project}", "--cmd", stand_in()]
+        self._nvim = pynvim.attach("child", argv=[*command, str(self._path)])
         self._pid: int = self._nvim.funcs.getpid()
 
     def run(self) -> None:
@@ -109,11 +113,11 @@ class Rehearsal:
         self._step("The agent proposes an edit, Neovim shows a diff", lambda: self._diffs() == 2)
 
     def close(self) -> None:
-        try:
+        # asyncio would warn that the loop is gone when the child ends
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
+        with suppress(OSError):
             self._nvim.close()
-            os.kill(self._pid, 9)
-        except (OSError, RuntimeError):
-            return
+            os.kill(self._pid, signal.SIGKILL)
 
     def _step(self, what: str, done: Callable[[], object]) -> None:
         end = time.monotonic() + LIMIT_S

@@ -58,17 +58,15 @@ class Editor:
         self._waiting: dict[int, asyncio.Future[Json]] = {}
         self.selected: asyncio.Queue[Selection] = asyncio.Queue()
 
-    async def greet(self) -> str:
-        """The handshake; the editor's name."""
+    async def greet(self) -> None:
         hello = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"roots": {}},
             "clientInfo": {"name": "demo-agent", "version": "1"},
         }
-        answer = await self.request("initialize", hello)
+        await self.request("initialize", hello)
         await self.notify("notifications/initialized", {})
         await self.notify("ide_connected", {"pid": os.getpid()})
-        return str(answer["serverInfo"]["name"])
 
     async def tool(self, name: str, **arguments: object) -> list[str]:
         """Call a tool of the editor; the texts it answers."""
@@ -120,13 +118,15 @@ class Editor:
 class Agent:
     """The conversation in the terminal."""
 
-    def __init__(self, editor: Editor, keyboard: asyncio.Queue[str]) -> None:
+    def __init__(self, editor: Editor, name: str, keyboard: asyncio.Queue[str]) -> None:
         self._editor = editor
+        self._name = name
         self._keyboard = keyboard
         self._edits = cycle(EDITS)
 
     async def run(self) -> None:
-        print(f"Connected to {await self._editor.greet()}.\n", flush=True)
+        await self._editor.greet()
+        print(f"Connected to {self._name}.\n", flush=True)
         print("Select lines in the file and I tell you what I see.", flush=True)
         print("Press Enter here, in insert mode, and I propose an edit. q ends me.\n", flush=True)
         watching = asyncio.create_task(self._tell_selection())
@@ -135,13 +135,16 @@ class Agent:
         watching.cancel()
 
     async def _tell_selection(self) -> None:
+        told = None
         while True:
             selection = await self._editor.selected.get()
             # while the user still moves, only the last one is worth a line
             await asyncio.sleep(0.2)
             while not self._editor.selected.empty():
                 selection = self._editor.selected.get_nowait()
-            print(f"I see {selection}", flush=True)
+            if selection != told:
+                print(f"I see {selection}", flush=True)
+            told = selection
 
     async def _propose(self, path: Path) -> None:
         old = read(path)
@@ -202,16 +205,16 @@ def read_keyboard() -> asyncio.Queue[str]:
 
 async def converse() -> None:
     port = os.environ["CLAUDE_CODE_SSE_PORT"]
-    token = find_lock(port)["authToken"]
+    lock = find_lock(port)
     async with connect(
         f"ws://127.0.0.1:{port}/",
         subprotocols=[Subprotocol("mcp")],
-        additional_headers={"X-Claude-Code-Ide-Authorization": token},
+        additional_headers={"X-Claude-Code-Ide-Authorization": lock["authToken"]},
         proxy=None,
     ) as connection:
         editor = Editor(connection)
         receiving = asyncio.create_task(editor.receive())
-        talking = asyncio.create_task(Agent(editor, read_keyboard()).run())
+        talking = asyncio.create_task(Agent(editor, lock["ideName"], read_keyboard()).run())
         done, pending = await asyncio.wait(
             {receiving, talking}, return_when=asyncio.FIRST_COMPLETED
         )

@@ -14,6 +14,7 @@ from tests.e2e.claude import Claude, claude_binary, cli_environment, write_confi
 from tests.e2e.editor import Editor
 from tests.e2e.model import Model, say, use
 from tests.e2e.terminal import Terminal
+from tests.support.neovim import LIMIT_S
 
 __all__ = ["Bed", "edit_turns"]
 
@@ -73,7 +74,7 @@ class Bed:
         """Start a CLI beside Neovim and wait until both know each other."""
         lock = editor.lock()
         assert lock is not None
-        before = {client["id"] for client in editor.clients()}
+        before = editor.clients()
         cli = Claude(
             home=self.home,
             project=self.project,
@@ -85,6 +86,9 @@ class Bed:
         self._screens.append(("screen of the CLI", cli.terminal))
         cli.wait_ready()
         editor.wait_clients(len(before) + 1)
+        if editor.call("bufname"):
+            # once it shows the file it listens; it proposes an earlier edit in its terminal only
+            cli.terminal.wait_for("⧉", 4 * LIMIT_S)
         return cli
 
     def evidence(self) -> list[tuple[str, str]]:

@@ -25,6 +25,9 @@ __all__ = ["Editor", "Lock", "running"]
 START_S = 6 * LIMIT_S
 """Neovim and its host start within this; on an idle machine they take less than a second."""
 
+# a failed test shows the log
+_OPTIONS = "lua vim.g.agent_ide = { log_level = 'debug' }"
+
 _numbers = itertools.count(1)
 
 _STATUS = "return require('agent_ide.status').get()"
@@ -94,14 +97,13 @@ class Editor:
         self.runtime = folder / "run"
         socket = folder / f"{next(_numbers)}.sock"
         self.terminal = Terminal(
-            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *args],
+            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), "--cmd", _OPTIONS, *args],
             env={**_environment(folder), **(env or {})},
             cwd=project,
             size=size,
         )
         try:
-            wait_until(socket.exists, "Neovim's socket", START_S)
-            self.nvim = Client(socket)
+            self.nvim = _connect(socket)
         except BaseException:
             self.terminal.stop()
             raise
@@ -182,7 +184,13 @@ class Editor:
         return list(self.status()["clients"])
 
     def wait_clients(self, count: int, limit_s: float = 4 * LIMIT_S) -> list[dict[str, Any]]:
-        wait_until(lambda: len(self.clients()) == count, f"{count} connected clients", limit_s)
+        """Wait until so many clients are connected and hear what Neovim tells them."""
+
+        def heard() -> bool:
+            clients = self.clients()
+            return len(clients) == count and all(client.get("ready") for client in clients)
+
+        wait_until(heard, f"{count} connected clients", limit_s)
         return self.clients()
 
     def wait_review(self, path: Path, limit_s: float = 4 * LIMIT_S) -> dict[str, Any]:
@@ -262,6 +270,21 @@ def running(pid: int) -> bool:
         # gone in between, or a system without /proc, where the signal alone must do
         return not Path("/proc").is_dir()
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _connect(path: Path) -> Client:
+    """Wait until Neovim listens; a client."""
+
+    def attempt() -> Client | None:
+        try:
+            return Client(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            # not there yet, or there but not listened on yet
+            return None
+
+    client = wait_until(attempt, "Neovim's socket", START_S)
+    assert client is not None
+    return client
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from websockets.typing import Subprotocol
 from tests.e2e.claude import Claude
 from tests.e2e.model import Model, say, use
 from tests.e2e.terminal import Terminal
+from tests.support.neovim import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -35,8 +36,20 @@ class Ide:
     def __init__(self) -> None:
         self.calls: queue.Queue[tuple[ServerConnection, Any, dict[str, Any]]] = queue.Queue()
         self.connected = threading.Event()
+        self._connection: ServerConnection | None = None
+
+    def tell_file(self, path: Path) -> bool:
+        """Say that the cursor is in a file."""
+        assert self._connection is not None
+        place = {"line": 0, "character": 0}
+        selection = {"start": place, "end": place, "isEmpty": True}
+        params = {"text": "", "filePath": str(path), "selection": selection}
+        message = {"jsonrpc": "2.0", "method": "selection_changed", "params": params}
+        self._connection.send(json.dumps(message))
+        return True
 
     def serve(self, connection: ServerConnection) -> None:
+        self._connection = connection
         try:
             for text in connection:
                 self._receive(connection, json.loads(text))
@@ -94,6 +107,10 @@ def test_the_cli_edits_a_file_after_the_ide_said_yes(folder: Path, model: Model)
     ):
         cli.wait_ready()
         assert ide.connected.wait(10)
+        # it listens some moments after it has said so: tell it until it shows
+        wait_until(
+            lambda: ide.tell_file(path) and cli.terminal.shows(r"In a\.txt"), "the file's name"
+        )
         cli.prompt("edit the file")
         connection, number, arguments = ide.calls.get(timeout=20)
         assert arguments["new_file_contents"] == "one\nTWO\n"

@@ -81,7 +81,7 @@ def test_sent_lines_and_files_are_mentioned_in_the_prompt(bed: Bed) -> None:
     bed.write("sub/b.txt", "b\n")
     editor, cli = bed.start("a.txt")
     editor.feed(":2,3ClaudeCodeSend<CR>")
-    cli.terminal.wait_for(r"@a\.txt#L2-3 ")
+    cli.terminal.wait_for(r"@a\.txt#L2-3\b")
     editor.feed(":ClaudeCodeAdd sub/b.txt<CR>")
     cli.terminal.wait_for(r"@a\.txt#L2-3 @sub/b\.txt")
 
