@@ -180,8 +180,8 @@ class ClaudeServer:
         return True
 
     async def stop(self) -> None:
-        for unlisten in self._unlisten:
-            unlisten()
+        while self._unlisten:
+            self._unlisten.pop()()
         if self._server is None:
             return
         lockfile.remove(self._lock)
