@@ -47,15 +47,14 @@ local function put_on(buf, shape)
   options.endofline = shape.eol
 end
 
----@param body string
+---@param part string
 ---@param dos boolean
+---@param is_last boolean the last line of `part` has no line break whose CR is to go
 ---@return string[]
-local function split(body, dos)
-  local lines = vim.split(body, "\n", { plain = true })
-  if dos then
-    for i, line in ipairs(lines) do
-      lines[i] = line:gsub("\r$", "")
-    end
+local function split(part, dos, is_last)
+  local lines = vim.split(part, "\n", { plain = true })
+  for i = 1, dos and #lines - (is_last and 1 or 0) or 0 do
+    lines[i] = lines[i]:gsub("\r$", "")
   end
   return lines
 end
@@ -65,7 +64,7 @@ end
 ---@return string[]
 function M.lines(text)
   local body, shape = dress_down(text)
-  return split(body, shape.dos)
+  return split(body, shape.dos, true)
 end
 
 --- Take a text's final newline, BOM and line breaks over into a buffer's options.
@@ -85,25 +84,25 @@ local function next_lines(body, dos, first)
   local last = first + CHUNK_BYTES - 1
   local line_break = last < #body and body:find("\n", last, true) or nil
   local chunk = body:sub(first, line_break and line_break - 1 or #body)
-  return split(chunk, dos), line_break and line_break + 1 or nil
+  return split(chunk, dos, line_break == nil), line_break and line_break + 1 or nil
 end
 
 --- Fill an empty buffer. A large text comes in chunks between which the editor goes on;
 --- undo does not go back before it.
 ---@param buf integer a fresh one
 ---@param text string
----@param on_done fun() at once for a small text; never when the buffer is gone before
+---@param on_done fun(filled: boolean) at once for a small text; false: the buffer went before
 function M.fill(buf, text, on_done)
   local body, shape = dress_down(text)
   put_on(buf, shape)
   -- a buffer that nothing was put into is written as no byte at all, one empty line as a newline
   if text == "" or text == BOM then
-    return on_done()
+    return on_done(true)
   end
   local first ---@type integer?
   local function step()
     if not api.nvim_buf_is_loaded(buf) then
-      return
+      return on_done(false)
     end
     local lines, next_first = next_lines(body, shape.dos, first or 1)
     local undo_levels = vim.bo[buf].undolevels
@@ -114,7 +113,7 @@ function M.fill(buf, text, on_done)
     if first then
       vim.schedule(step)
     else
-      on_done()
+      on_done(true)
     end
   end
   step()

@@ -218,11 +218,10 @@ local function show_new(request, proposed, reply)
   end)
   shown.proposal:load(function()
     windows.when_free(function()
-      if reviews[request.id] == shown then
-        open_view(shown, reply)
-      else
-        reply("closed before it was shown")
+      if reviews[request.id] == shown and shown.proposal:is_alive() then
+        return open_view(shown, reply)
       end
+      reply("closed before it was shown")
     end)
   end)
 end

@@ -57,7 +57,7 @@ end
 function M.add(request, text)
   local seconds, micros = uv.gettimeofday()
   local entry = { path = request.path, tab_name = request.tab_name, time = seconds }
-  vim.fn.mkdir(folder(), "p", tonumber("700", 8))
+  pcall(vim.fn.mkdir, folder(), "p", tonumber("700", 8)) -- what stands in the way shows below
   local names = files()
   for i = 1, #names - MOST + 1 do
     uv.fs_unlink(vim.fs.joinpath(folder(), names[i]))

@@ -108,9 +108,12 @@ function M.new(review, proposed, on_write)
 end
 
 --- Fill the buffer with the text as proposed.
----@param on_ready fun() at once, or soon for a large text
+---@param on_ready fun() at once, or soon for a large text; also when the buffer went before
 function Proposal:load(on_ready)
-  text.fill(self.buf, self.original, function()
+  text.fill(self.buf, self.original, function(filled)
+    if not filled then
+      return on_ready()
+    end
     if self.filetype == "" then
       -- a "#!" line or the like
       self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""

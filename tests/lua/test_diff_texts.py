@@ -1,0 +1,254 @@
+"""What a review makes of texts that are not simple: no byte of them is lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.neovim import wait_until
+
+from .reviews import OLD, PROPOSED, Reviews
+
+BOM = "\ufeff"
+
+TEXTS = {
+    "simple": "a\nb\n",
+    "empty": "",
+    "one newline": "\n",
+    "two newlines": "\n\n",
+    "no final newline": "a\nb",
+    "one line without newline": "a",
+    "BOM": BOM + "a\nb\n",
+    "BOM, no final newline": BOM + "a",
+    "BOM alone": BOM,
+    "BOM and a newline": BOM + "\n",
+    "CRLF": "a\r\nb\r\n",
+    "CRLF, no final newline": "a\r\nb",
+    "one CRLF": "\r\n",
+    "mixed line breaks": "a\r\nb\nc\r\n",
+    "lone CR": "a\rb\r\nc\r",
+    "ends with CR": "a\nb\r",
+    "NUL": "a\0b\n\0\n",
+    "wide": "日本語\n👩‍👩‍👧 é\n",
+    "separators": "a\u2028b\x0bc\x0cd\x85e\n",
+    "modeline": "# vim: set ff=dos ft=lua sw=7:\n",
+}
+
+
+def shown_and_accepted(bed: Reviews, text: str) -> str:
+    bed.show(text)
+    bed.nvim.feed(":w<CR>")
+    return bed.wait_accepted()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_accepted_unchanged(tmp_path: Path, name: str) -> None:
+    with Reviews(tmp_path) as bed:
+        assert shown_and_accepted(bed, TEXTS[name]) == TEXTS[name]
+
+
+@pytest.mark.parametrize(
+    ("proposed", "keys", "accepted"),
+    [
+        ("", "ia<Esc>", "a\n"),
+        ("a\n", "ggdG", ""),
+        ("a", "ob<Esc>", "a\nb"),
+        ("a\n", ":set noeol<CR>", "a"),
+        ("a", ":set eol<CR>", "a\n"),
+        (BOM + "a\n", "Ab<Esc>", BOM + "ab\n"),
+        (BOM + "a\n", ":set nobomb<CR>", "a\n"),
+        ("a\r\nb\r\n", "oc<Esc>", "a\r\nc\r\nb\r\n"),
+        ("a\n", "dd:undo<CR>", "a\n"),
+    ],
+)
+def test_accepted_changed(tmp_path: Path, proposed: str, keys: str, accepted: str) -> None:
+    with Reviews(tmp_path, edit=False) as bed:
+        bed.nvim.command("cd /")
+        bed.show(proposed)
+        bed.nvim.feed("gg" + keys + ":w<CR>")
+        assert bed.wait_accepted() == accepted
+
+
+OLD_FILES = {
+    "CRLF": (b"one\r\ntwo\r\n", ["one", "two"]),
+    "mixed": (b"one\r\ntwo\n", ["one", "two"]),
+    "BOM": (b"\xef\xbb\xbfone\ntwo", ["one", "two"]),
+    "latin-1": (b"caf\xe9\n", ["café"]),
+    "UTF-16": ("é\n".encode("utf-16"), ["é"]),
+    "empty": (b"", [""]),
+    "NUL": (b"a\0b\n", ["a\0b"]),
+    "one newline": (b"\n", [""]),
+}
+
+
+@pytest.mark.parametrize("kind", OLD_FILES)
+def test_the_old_side_as_neovim_reads_it(tmp_path: Path, kind: str) -> None:
+    data, lines = OLD_FILES[kind]
+    with Reviews(tmp_path, old=data, edit=False) as bed:
+        bed.show()
+        assert bed.lines(bed.window("disk")["buf"]) == lines
+        assert not bed.nvim.lua("return vim.bo[...].modified", bed.window("disk")["buf"])
+
+
+def test_the_old_side_is_the_disk_not_the_buffer(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        bed.nvim.feed("ccunsaved<Esc>")
+        bed.show()
+        assert bed.lines(bed.window("disk")["buf"]) == OLD.splitlines()
+
+
+def test_a_new_file_in_a_new_folder(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        bed.show(path=bed.project / "new folder" / "x.txt")
+        assert bed.lines(bed.window("disk")["buf"]) == [""]
+        assert "new file, not on disk yet" in bed.nvim.screen_text()
+        bed.nvim.feed(":w<CR>")
+        assert bed.wait_accepted() == PROPOSED
+        assert not (bed.project / "new folder").exists()
+
+
+def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        bed.show(path=bed.project)
+        assert bed.lines(bed.window("disk")["buf"]) == [""]
+
+
+NAMES = [
+    "a b.txt",
+    "a#%.txt",
+    "a|b`c.txt",
+    "$(x).txt",
+    "*?[a].txt",
+    "é.txt",
+    "a\nb.txt",
+    "-x",
+    "'.txt",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_are_not_simple(tmp_path: Path, name: str) -> None:
+    with Reviews(tmp_path, edit=False) as bed:
+        file = bed.project / name
+        file.write_text(OLD)
+        bed.nvim.lua("vim.cmd.edit(vim.fn.fnameescape(...))", str(bed.file))
+        before = bed.windows()
+        bed.show(path=file)
+        assert bed.lines(bed.window("disk")["buf"]) == OLD.splitlines()
+        bed.nvim.feed(":w<CR>")
+        assert bed.wait_accepted() == PROPOSED
+        bed.close("accepted")
+        assert bed.windows() == before
+        bed.is_gone()
+
+
+def test_colours_without_the_filetype_event(tmp_path: Path) -> None:
+    with Reviews(tmp_path, edit=False) as bed:
+        file = bed.project / "x.py"
+        file.write_text("x = 1\n")
+        bed.nvim.command("autocmd FileType python,sh let g:filetype_event = 1")
+        bed.show("def f(): pass\n", path=file)
+        assert bed.nvim.eval("&syntax") == "python" or bed.nvim.lua(
+            "return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil"
+        )
+        bed.show("#!/bin/sh\ntrue\n", number=2, path=bed.project / "script")
+        code = "return vim.bo[...].syntax"
+        assert bed.nvim.lua(code, bed.proposal(2)) == "sh"
+        assert bed.nvim.eval("exists('g:filetype_event')") == 0
+        assert bed.nvim.eval("&filetype") == ""
+
+
+def test_what_the_user_set_up_for_the_file_holds_in_the_proposal(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        bed.nvim.command("setlocal shiftwidth=3 expandtab commentstring=//%s")
+        bed.show()
+        assert bed.nvim.eval("[&shiftwidth, &expandtab, &commentstring]") == [3, 1, "//%s"]
+
+
+def test_nothing_but_the_user_writes_near_it(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        bed.show(TEXTS["modeline"])
+        buffer = bed.nvim.lua(
+            "local o = vim.bo[...]; return { o.swapfile, o.undofile, o.modeline, o.shiftwidth }",
+            bed.proposal(),
+        )
+        assert buffer == [False, False, False, 8]
+        assert not bed.nvim.lua("return vim.bo[...].buflisted", bed.proposal())
+
+
+def large_text(lines: int) -> str:
+    return "".join(
+        f"line {number} of a file that is long enough to matter\n" for number in range(lines)
+    )
+
+
+def test_a_large_text_comes_in_pieces_and_goes_back_whole(tmp_path: Path) -> None:
+    text = large_text(40_000)
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        changed = text.replace("line 30000 ", "LINE 30000 ") + "no newline"
+        carried = bed.project / "carried"
+        carried.write_text(changed)
+        request = bed.request("", text_file=str(carried))
+        del request["text"]
+        bed.nvim.call("review.show", request)
+        assert not carried.exists(), "the receiver deletes it"
+        assert bed.nvim.eval("line('$')") == 40_001
+        assert bed.nvim.eval("&foldmethod") == "manual"
+        bed.nvim.feed("uggx:w<CR>")
+        event = bed.nvim.wait_event("review")
+        back = Path(event["text_file"])
+        assert back.stat().st_mode & 0o777 == 0o600
+        assert back.read_text() == changed[1:]
+
+
+def test_closed_while_it_loads(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        before = bed.windows()
+        bed.nvim.lua(
+            """
+            local channel, request, text = ...
+            request.text = text:rep(100)
+            local rpc = require("agent_ide.rpc")
+            rpc.dispatch(channel, 101, "review.show", request)
+            rpc.dispatch(channel, 102, "review.close", { id = 1, reason = "withdrawn" })
+            """,
+            bed.nvim.channel,
+            bed.request(),
+            large_text(500),
+        )
+        reply = wait_until(lambda: bed.nvim.reply(101), "the answer")
+        assert reply == (False, "closed before it was shown")
+        assert bed.windows() == before
+        bed.is_gone()
+
+
+def test_one_line_of_a_megabyte(tmp_path: Path) -> None:
+    text = "x" * 1_000_000 + "\nend"
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        assert shown_and_accepted_large(bed, text + "!") == text + "!"
+
+
+def shown_and_accepted_large(bed: Reviews, text: str) -> str:
+    bed.show(text)
+    bed.nvim.feed(":w<CR>")
+    event = bed.nvim.wait_event("review")
+    return Path(event["text_file"]).read_text()
+
+
+def test_the_editor_answers_while_a_large_text_loads(tmp_path: Path) -> None:
+    """The longest wait is bounded by a part of the whole, not by the whole."""
+    with Reviews(tmp_path) as bed:
+        carried = bed.project / "carried"
+        carried.write_text(large_text(200_000))
+        request = bed.request("", text_file=str(carried))
+        del request["text"]
+        call = bed.nvim.begin_call("review.show", request)
+        answers = 0
+        deadline = time.monotonic() + 30
+        while bed.nvim.reply(call) is None and time.monotonic() < deadline:
+            bed.nvim.eval("1")
+            answers += 1
+        assert bed.nvim.reply(call) == (True, {})
+        assert answers > 3
