@@ -37,8 +37,10 @@ cli: deps-dev ## Fetch the real CLIs that the tests drive, into a cache folder
 
 lock: deps-dev ## Pin all third parties anew, with hashes
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -o requirements.lock
-	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -c requirements.lock -o requirements-dev.lock \
-	  --extra dev --extra notebook --extra neovim --extra node
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -c requirements.lock \
+	  -o requirements-notebook.lock --extra notebook
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -c requirements-notebook.lock \
+	  -o requirements-dev.lock --extra dev --extra notebook --extra neovim --extra node
 LOCK := .venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
   --generate-hashes --no-annotate --no-emit-index-url
 

@@ -52,4 +52,4 @@ end)
 if result.err then
   error("agent_ide: " .. result.err, 0)
 end
-say("the Python packages are in " .. install.venv())
+say("the Python packages are in " .. require("agent_ide.venv").dir())

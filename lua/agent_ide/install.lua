@@ -1,16 +1,18 @@
---- The plugin's own venv: is it usable, build it, remove it.
+--- The plugin's own venv: build it, remove it.
 ---
---- Owns:     the build that runs (its process, who waits for it), what is in stdpath("data").
---- Not here: how a venv is built (python/agent_ide_venv), starting the host (host.lua).
+--- Owns:     the build that runs: its process, who waits for it.
+--- Not here: is the venv usable (venv.lua), how one is built (python/agent_ide_venv), starting the
+---           host (host.lua).
 local M = {}
 
 local interpreter = require("agent_ide.interpreter")
+local venv = require("agent_ide.venv")
 local uv = vim.uv
 
-local SOURCE = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p")
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(SOURCE)))
-
 local NO_PYTHON = "there is no Python 3.11 or newer: install python3 or uv"
+--- What may be added to the packages: the file with its pins.
+local EXTRAS = { notebook = "requirements-notebook.lock" }
+
 local LOG_BYTES = 1024 * 1024
 
 --- A path, or nil and one sentence for the user. `ready`: nothing had to be built.
@@ -27,59 +29,12 @@ local LOG_BYTES = 1024 * 1024
 ---@type agent_ide.install.Build?
 local build
 
----@return string
-local function data_dir()
-  return vim.fs.joinpath(vim.fn.stdpath("data") --[[@as string]], "agent_ide")
-end
-
----@return string
-function M.venv()
-  return vim.fs.joinpath(data_dir(), "venv")
-end
+--- See venv.lua: the interpreter to run the host with, or nil and the reason.
+M.python = venv.python
 
 ---@return string
 function M.log_path()
   return vim.fs.joinpath(vim.fn.stdpath("log") --[[@as string]], "agent_ide_install.log")
-end
-
----@return string
-local function lock_file()
-  return vim.fs.joinpath(ROOT, "requirements.lock")
-end
-
----@param path string
----@return string?
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
-  end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
---- The interpreter to run the host with.
----@return string? path
----@return string? reason why there is none, a sentence
-function M.python()
-  local named = require("agent_ide.config").get().python
-  if named then
-    return interpreter.named(named)
-  end
-  local python = vim.fs.joinpath(M.venv(), "bin", "python")
-  local ok, stamp = pcall(vim.json.decode, read(vim.fs.joinpath(M.venv(), "agent_ide.json")) or "")
-  if not ok or type(stamp) ~= "table" then
-    return nil, "its Python packages are not installed yet"
-  end
-  if stamp.lock ~= vim.fn.sha256(read(lock_file()) or "") then
-    return nil, "its Python packages are older than the plugin"
-  end
-  -- after an upgrade of Python the venv's link leads nowhere, or to a Python without the packages
-  if uv.fs_realpath(python) ~= stamp.python then
-    return nil, "the Python that its packages were installed for has changed"
-  end
-  return python
 end
 
 ---@return string? what a running build does now; nil: none runs
@@ -126,11 +81,12 @@ local function on_exit(this, result, last_error)
   finish(python)
 end
 
---- Options of the builder that the user's configuration gives.
+--- Options of the builder.
+---@param file? string the pins; absent: those that the venv has
 ---@return string[]
-local function builder_args()
+local function builder_args(file)
   local config = require("agent_ide.config").get()
-  local args = { M.venv(), "--lock", lock_file(), "--log", M.log_path() }
+  local args = { venv.dir(), "--lock", venv.lock_path(file), "--log", M.log_path() }
   if config.install_wheels then
     vim.list_extend(args, { "--wheels", vim.fs.normalize(config.install_wheels) })
   end
@@ -141,9 +97,8 @@ local function builder_args()
 end
 
 ---@param this agent_ide.install.Build
----@param command string[] runs a Python
+---@param command string[] the whole command line
 local function run_builder(this, command)
-  local script = vim.fs.joinpath(ROOT, "scripts", "make_venv.py")
   local last_error
   local function on_line(line)
     local kind, text = line:match("^(%l+) (.*)$")
@@ -161,10 +116,8 @@ local function run_builder(this, command)
     rest = table.remove(lines)
     vim.iter(lines):each(on_line)
   end
-  local argv =
-    vim.list_extend(vim.list_extend(vim.list_extend({}, command), { script }), builder_args())
   local options = { text = true, stdout = on_output }
-  local started, process = pcall(vim.system, argv, options, function(result)
+  local started, process = pcall(vim.system, command, options, function(result)
     vim.schedule(function()
       on_exit(this, result, last_error)
     end)
@@ -185,7 +138,8 @@ end
 
 --- Build the venv, or join the build that runs. Never blocks.
 ---@param done agent_ide.install.Done err is for the user; the caller shows it
-function M.build(done)
+---@param lock? string file with the pins; absent: those that the venv has, or the plain ones
+function M.build(done, lock)
   if build then
     table.insert(build.waiting, done)
     return
@@ -201,7 +155,8 @@ function M.build(done)
     if this.cancelled then
       finish(nil, "the install was stopped")
     elseif command then
-      run_builder(this, command)
+      table.insert(command, venv.script_path("make_venv.py"))
+      run_builder(this, vim.list_extend(command, builder_args(lock)))
     else
       fail(NO_PYTHON)
     end
@@ -253,12 +208,18 @@ function M.ensure(on_done)
   end)
 end
 
---- :AgentIde install. Builds what is missing, then gives the host its new packages.
-function M.run()
+--- :AgentIde install [extra]. Builds what is missing, then gives the host its new packages.
+---@param extra? string "notebook": what running code in a notebook needs as well
+function M.run(extra)
   local show = require("agent_ide.notify").show
   local named = require("agent_ide.config").get().python
   if named then
     return show(("nothing to install: the option python names %s"):format(named))
+  elseif extra and not EXTRAS[extra] then
+    return show(("there is no extra %q, only notebook"):format(extra), "error")
+  end
+  if extra and build then
+    return show("an install is running: try again when it has ended", "warn")
   end
   show("installing its Python packages in the background")
   M.build(function(python, err, ready)
@@ -269,11 +230,11 @@ function M.run()
     if not (ready and require("agent_ide.rpc").attached()) then
       require("agent_ide.host").restart()
     end
-  end)
+  end, EXTRAS[extra])
 end
 
 local function remove()
-  local pattern = vim.fn.escape(M.venv(), "*?[]{}`\\$") .. "*"
+  local pattern = vim.fn.escape(venv.dir(), "*?[]{}`\\$") .. "*"
   local left = vim.iter(vim.fn.glob(pattern, true, true)):filter(function(path)
     return vim.fn.delete(path, "rf") ~= 0
   end)
@@ -282,7 +243,7 @@ local function remove()
     return require("agent_ide.notify").show("could not remove " .. path, "error")
   end
   -- only when nothing else lies in it
-  uv.fs_rmdir(data_dir())
+  uv.fs_rmdir(venv.data_dir())
   require("agent_ide.notify").show("its Python packages are removed; now remove the plugin itself")
 end
 

@@ -118,8 +118,11 @@ local subcommands = {
   diffs = { run = pick_review },
   log = { run = open_log },
   install = {
-    run = function()
-      require("agent_ide.install").run()
+    run = function(extra)
+      require("agent_ide.install").run(extra)
+    end,
+    complete = function()
+      return { "notebook" }
     end,
   },
   uninstall = {

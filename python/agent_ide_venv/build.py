@@ -80,7 +80,9 @@ def fill(job: Job, folder: Path) -> None:
 
 
 def stamp(job: Job, python: Path) -> dict[str, str]:
+    """What lua/agent_ide/install.lua compares to tell whether the venv is what it should be."""
     return {
+        "file": job.lock.name,
         "lock": hashlib.sha256(job.lock.read_bytes()).hexdigest(),
         "python": os.path.realpath(python),
     }

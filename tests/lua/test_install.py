@@ -153,6 +153,30 @@ def test_fetches_from_the_package_index(machine: Machine) -> None:
         assert loads(ensure(nvim)["python"])
 
 
+@pytest.mark.slow
+def test_the_extra_notebook_stays(machine: Machine) -> None:
+    machine.give_python()
+    machine.give_uv()
+    python = str(machine.data / "venv/bin/python")
+    jupyter = [python, "-I", "-c", "import jupyter_client, ipykernel"]
+    with machine.nvim() as nvim:
+        nvim.command("runtime plugin/agent_ide.lua")
+        nvim.command("AgentIde install notebook")
+        wait_until(lambda: "are installed" in "".join(told(nvim)), "the end of the build", BUILD_S)
+        assert loads(python)
+        assert subprocess.run(jupyter).returncode == 0
+        # after an update of the plugin the same is built again
+        outdate(machine)
+        lock = nvim.lua("return require('agent_ide.venv').lock_path()")
+        assert lock == str(REPO / "requirements-notebook.lock")
+
+
+def test_install_of_what_does_not_exist(machine: Machine) -> None:
+    with machine.nvim() as nvim:
+        nvim.lua("require('agent_ide.install').run('cheese')")
+        assert told(nvim) == ['agent_ide: there is no extra "cheese", only notebook']
+
+
 def test_a_uv_that_does_not_work_is_passed_over(machine: Machine, wheels: str) -> None:
     machine.give_python()
     machine.give_script("uv", "exit 2")

@@ -41,18 +41,20 @@ class TestPins:
         with pytest.raises(InstallError, match="does not hold four"):
             chosen(LOCK, ["one", "four"], [])
 
-    @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+    @pytest.mark.parametrize(
+        "name", ["requirements.lock", "requirements-notebook.lock", "requirements-dev.lock"]
+    )
     def test_the_locks_are_complete_and_name_no_host(self, name: str) -> None:
         text = (REPO / name).read_text()
         assert chosen(text, [], []).count("==") == text.count("==") > 10
         assert "://" not in text
 
     def test_the_locks_agree(self) -> None:
-        runtime, dev = (
+        runtime, notebook, dev = (
             {line.split()[0] for line in (REPO / name).read_text().splitlines() if "==" in line}
-            for name in ("requirements.lock", "requirements-dev.lock")
+            for name in ("requirements.lock", "requirements-notebook.lock", "requirements-dev.lock")
         )
-        assert runtime <= dev
+        assert runtime <= notebook <= dev
 
 
 def test_a_password_is_not_shown() -> None:

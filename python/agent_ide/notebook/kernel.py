@@ -36,8 +36,7 @@ INTERRUPTED_S = 10.0
 
 MISSING = (
     "executeCode needs the Python packages jupyter_client and ipykernel, which are not installed. "
-    "The user can add them with `pip install jupyter_client ipykernel` in the Python that runs "
-    "agent_ide (:checkhealth agent_ide names it), then run :AgentIde restart."
+    "The user can add them with :AgentIde install notebook."
 )
 
 
