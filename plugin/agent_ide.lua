@@ -44,8 +44,10 @@ local commands = {
 
 for _, family in ipairs(families) do
   for _, command in ipairs(commands) do
-    local suffix, attributes = command[1], command[2]
-    local opts = vim.tbl_extend("error", attributes, { desc = family.title .. ": " .. command[3] })
+    local suffix, opts = command[1], { desc = family.title .. ": " .. command[3] }
+    for name, value in pairs(command[2]) do
+      opts[name] = value
+    end
     vim.api.nvim_create_user_command(family.prefix .. suffix, function(cmd)
       require("agent_ide.commands").run(family.agent, suffix, cmd)
     end, opts)
@@ -64,33 +66,43 @@ end, {
 
 --- Maps for the user to bind; no key is mapped by default. Modes, name, command, description.
 local maps = {
-  { { "n", "x", "t" }, "Toggle", "", "show or hide the terminal" },
-  { { "n", "x", "t" }, "Focus", "Focus", "go to the terminal" },
-  { { "n", "x" }, "Send", "Send", "mention the line or selection" },
+  { "nxt", "Toggle", "", "show or hide the terminal" },
+  { "nxt", "Focus", "Focus", "go to the terminal" },
+  { "nx", "Send", "Send", "mention the line or selection" },
   { "n", "Add", "Add %", "mention the current file" },
   { "n", "TreeAdd", "TreeAdd", "mention the file under the cursor of a file tree" },
-  { { "n", "t" }, "DiffAccept", "DiffAccept", "accept the diff" },
-  { { "n", "t" }, "DiffDeny", "DiffDeny", "reject the diff" },
+  { "nt", "DiffAccept", "DiffAccept", "accept the diff" },
+  { "nt", "DiffDeny", "DiffDeny", "reject the diff" },
   { "n", "SelectModel", "SelectModel", "choose the model" },
 }
 
-for _, family in ipairs(families) do
-  for _, map in ipairs(maps) do
-    local keys = ("<Plug>(%s%s)"):format(family.prefix, map[2])
-    local command = ("<Cmd>%s%s<CR>"):format(family.prefix, map[3])
-    vim.keymap.set(map[1], keys, command, { desc = family.title .. ": " .. map[4] })
+--- As above, for :AgentIde.
+local common_maps = {
+  { "nt", "Accept", " accept", "accept the diff" },
+  { "nt", "Reject", " reject", "reject the diff" },
+  { "nt", "Diffs", " diffs", "choose one of the open diffs" },
+  { "nt", "Status", " status", "show the status" },
+}
+
+---@param prefix string of the commands
+---@param title string
+---@param list { [1]: string, [2]: string, [3]: string, [4]: string }[]
+local function define_maps(prefix, title, list)
+  for _, map in ipairs(list) do
+    local keys = ("<Plug>(%s%s)"):format(prefix, map[2])
+    local command = ("<Cmd>%s%s<CR>"):format(prefix, map[3])
+    local opts = { noremap = true, desc = title .. ": " .. map[4] }
+    for mode in map[1]:gmatch(".") do
+      -- not vim.keymap.set: it takes three times as long, at every start of Neovim
+      vim.api.nvim_set_keymap(mode, keys, command, opts)
+    end
   end
 end
 
-for name, map in pairs({
-  Accept = { "accept", "accept the diff" },
-  Reject = { "reject", "reject the diff" },
-  Diffs = { "diffs", "choose one of the open diffs" },
-  Status = { "status", "show the status" },
-}) do
-  local keys, command = ("<Plug>(AgentIde%s)"):format(name), ("<Cmd>AgentIde %s<CR>"):format(map[1])
-  vim.keymap.set({ "n", "t" }, keys, command, { desc = "agent_ide: " .. map[2] })
+for _, family in ipairs(families) do
+  define_maps(family.prefix, family.title, maps)
 end
+define_maps("AgentIde", "agent_ide", common_maps)
 
 local group = vim.api.nvim_create_augroup("agent_ide", {})
 
