@@ -18,24 +18,49 @@ local api = vim.api
 ---@field group integer
 ---@field throttle agent_ide.Throttle
 ---@field sent table<string, table> event -> payload
+---@field languages table<string, string> path of an unloaded file -> filetype
+---@field budget integer files whose language this push may still find out
 ---@field lines integer line count of the current buffer when its text was looked at last
 
 ---@type agent_ide.BuffersTracking?
 local tracking
 
+--- Files that were never loaded have no filetype, and to find it costs 0.3 ms: so many a push.
+local LANGUAGES_A_PUSH = 10
+
+--- A filetype of an unloaded file; "" while it is not known yet.
+---@param t agent_ide.BuffersTracking
+---@param path string
+---@return string
+local function language_of_path(t, path)
+  if not t.languages[path] then
+    if t.budget == 0 then
+      -- the next push knows more
+      t.throttle.call()
+      return ""
+    end
+    t.budget = t.budget - 1
+    t.languages[path] = vim.filetype.match({ filename = path }) or ""
+  end
+  return t.languages[path]
+end
+
+---@param t agent_ide.BuffersTracking
 ---@param buf integer
 ---@param path string
 ---@return string
-local function language_of(buf, path)
+local function language_of(t, buf, path)
   local filetype = vim.bo[buf].filetype
   if filetype ~= "" or api.nvim_buf_is_loaded(buf) then
     return filetype
   end
-  return vim.filetype.match({ filename = path }) or ""
+  return language_of_path(t, path)
 end
 
+---@param t agent_ide.BuffersTracking
 ---@return agent_ide.OpenBuffer[]
-local function open_buffers()
+local function open_buffers(t)
+  t.budget = LANGUAGES_A_PUSH
   local share = require("agent_ide.share")
   local win = require("agent_ide.file_window").find()
   local active = win and api.nvim_win_get_buf(win)
@@ -48,7 +73,7 @@ local function open_buffers()
         active = buf == active,
         dirty = vim.bo[buf].modified,
         untitled = vim.uv.fs_stat(path) == nil,
-        language_id = language_of(buf, path),
+        language_id = language_of(t, buf, path),
         line_count = api.nvim_buf_line_count(buf),
       }
     end
@@ -94,8 +119,10 @@ local function send(event, payload)
 end
 
 local function push()
-  send("folders", { folders = folders() })
-  send("buffers", { buffers = open_buffers() })
+  if tracking then
+    send("folders", { folders = folders() })
+    send("buffers", { buffers = open_buffers(tracking) })
+  end
 end
 
 --- Windows and buffers are half-way in most of these events: look when they are done.
@@ -124,6 +151,8 @@ function M.enable()
     group = group,
     throttle = require("agent_ide.throttle").new("buffers", push),
     sent = {},
+    languages = {},
+    budget = 0,
     lines = api.nvim_buf_line_count(0),
   }
   on({ "BufAdd", "BufDelete", "BufWipeout", "BufUnload", "BufFilePost", "BufNew" }, call_soon)

@@ -1,6 +1,6 @@
 --- What is wrong in the files, as vim.diagnostic knows it.
 ---
---- Owns:     `tracking` (only while a client is connected), for which path each buffer was reported.
+--- Owns:     `tracking` (only while a client is connected), under which path a buffer was reported.
 --- Not here: words for severities, the limit of an answer (the host).
 local M = {}
 
@@ -43,12 +43,14 @@ end
 ---@param buf integer
 ---@return table[]
 local function items_of(buf)
-  local all = vim.diagnostic.get(buf)
-  local out = {}
+  local out, counts = {}, vim.diagnostic.count(buf)
   for severity = vim.diagnostic.severity.ERROR, vim.diagnostic.severity.HINT do
-    for _, diagnostic in ipairs(all) do
-      if #out < ITEMS_A_FILE and (diagnostic.severity or severity) == severity then
-        out[#out + 1] = item(diagnostic)
+    -- one severity at a time: to get all of 100,000 stalls the editor, to count them does not
+    if counts[severity] and #out < ITEMS_A_FILE then
+      for _, diagnostic in ipairs(vim.diagnostic.get(buf, { severity = severity })) do
+        if #out < ITEMS_A_FILE then
+          out[#out + 1] = item(diagnostic)
+        end
       end
     end
   end

@@ -15,7 +15,7 @@ local api = vim.api
 ---@field end_line integer
 ---@field end_character integer
 
---- A place of Neovim: 0-based line and byte column, and how far beyond that column in virtual space.
+--- A place of Neovim: 0-based line and byte column, and how far beyond it in virtual space.
 ---@class agent_ide.Place
 ---@field line integer
 ---@field col integer
@@ -27,8 +27,8 @@ local VISUAL = { v = "v", V = "V", ["\22"] = "\22", s = "v", S = "V", ["\19"] = 
 --- The longest UTF-8 sequence that Neovim takes as one code point.
 local CODE_POINT_BYTES = 6
 
---- Before 0.11 the cursor and `y` do not find where a character starts that has a stray continuation
---- byte behind it, or a composing one an invalid byte before it.
+--- Before 0.11 the cursor and `y` do not find where a character starts that has a stray
+--- continuation byte behind it, or a composing one an invalid byte before it.
 local FINDS_EVERY_HEAD = vim.fn.has("nvim-0.11") == 1
 
 ---@param mode string as nvim_get_mode gives it
@@ -44,8 +44,8 @@ local function line_bytes(line)
   return vim.fn.col({ line + 1, "$" }) - 1
 end
 
---- A part of a line as Neovim has it inside: a NUL is a line feed there, and as NUL it would not pass
---- to Vim's functions as a string.
+--- A part of a line as Neovim has it inside: a NUL is a line feed there, and as NUL it would not
+--- pass to Vim's functions as a string.
 ---@param line integer
 ---@param from integer
 ---@param to integer
@@ -239,8 +239,7 @@ end
 ---@return boolean truncated
 function M.text(buf, r, limit)
   local function get(line, character)
-    local lines =
-      api.nvim_buf_get_text(buf, r.start_line, r.start_character, line, character, {})
+    local lines = api.nvim_buf_get_text(buf, r.start_line, r.start_character, line, character, {})
     return table.concat(lines, "\n")
   end
   local function offset(line)

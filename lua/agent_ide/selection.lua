@@ -1,8 +1,8 @@
 --- What the user has selected, as the agents learn it.
 ---
---- Owns:     `tracking` (only while a client is connected), the payload sent last, the selection that is
----           held while the user is in an agent's terminal.
---- Not here: the encoding (region.lua), what counts as a file (share.lua), when it starts (tracking.lua).
+--- Owns:     `tracking` (only while a client is connected), the payload sent last, the selection
+---           that is held while the user is in an agent's terminal.
+--- Not here: the encoding (region.lua), what is a file (share.lua), when it starts (tracking.lua).
 local M = {}
 
 local api = vim.api
@@ -134,7 +134,8 @@ end
 ---@param limit? integer
 ---@return agent_ide.Selection
 local function in_file(buf, limit)
-  if held and held.buf == buf and api.nvim_buf_get_changedtick(buf) == held.tick and stands(held) then
+  local same = held and held.buf == buf and api.nvim_buf_get_changedtick(buf) == held.tick
+  if held and same and stands(held) then
     -- while it is open where the user goes, what was sent last stays
     return not held.settled and limit and sent or held_payload(held, limit)
   end

@@ -123,11 +123,12 @@ def test_many_files_do_not_stall_the_editor(nvim: Neovim, tmp_path: Path) -> Non
     nvim.lua(
         """
         Longest = 0
-        local last = vim.uv.hrtime()
+        -- the processor's time, so that a busy machine does not count
+        local last = os.clock()
         local timer = vim.uv.new_timer()
         timer:start(0, 1, vim.schedule_wrap(function()
-          Longest = math.max(Longest, (vim.uv.hrtime() - last) / 1e6)
-          last = vim.uv.hrtime()
+          Longest = math.max(Longest, (os.clock() - last) * 1000)
+          last = os.clock()
         end))
         """
     )
@@ -135,5 +136,5 @@ def test_many_files_do_not_stall_the_editor(nvim: Neovim, tmp_path: Path) -> Non
     for number in (1, 150, 300):
         wait_items(nvim, tmp_path / f"many{number:03}.txt", 50)
     assert len(nvim.named("diagnostics")) == 300
-    # one slice, one file more than fits into it, and the machine's own hiccups
-    assert nvim.lua("return Longest") < 100
+    # one slice, one file more than fits into it, and a collection of garbage
+    assert nvim.lua("return Longest") < 40
