@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import NewType
+from typing import Literal, NewType
 
 __all__ = [
     "Accepted",
     "Cancelled",
+    "CancelledBy",
     "ClientId",
     "Diagnostic",
     "Failed",
@@ -142,6 +143,8 @@ class Proposal:
     agent:    name of the protocol's agent, such as "claude".
     title:    the agent's name for people, such as "Claude Code".
     tab_name: the agent's name for the diff; unique while open within its agent.
+    writes:   which text the agent writes after an accept: the accepted one, or its own proposal.
+    closing:  what the user's closing of the view means.
     """
 
     agent: str
@@ -150,6 +153,8 @@ class Proposal:
     path: str
     tab_name: str
     text: str
+    writes: Literal["accepted", "proposed"] = "accepted"
+    closing: Literal["rejects", "hides"] = "rejects"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +178,19 @@ class Rejected:
     by: RejectedBy
 
 
+class CancelledBy(enum.Enum):
+    CLIENT = "its client closed it"
+    REPLACED = "another proposal of its name replaces it"
+    REQUEST = "its request was cancelled"
+    CLIENT_GONE = "its client is gone"
+    TIMEOUT = "nobody decided in time"
+
+
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Nobody's verdict is wanted any more; reason is a sentence for the log."""
+    """Nobody's verdict is wanted any more."""
 
-    reason: str
+    by: CancelledBy
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_ide.model import Accepted, Cancelled, ClientId, Failed, Proposal, Rejected, Verdict
+from agent_ide.model import Accepted, Cancelled, CancelledBy, ClientId, Failed, Proposal, Rejected, Verdict
 from agent_ide.review import reviews as module
 from agent_ide.review.machine import State
 from agent_ide.review.reviews import Review, Reviews
@@ -108,7 +108,7 @@ async def test_second_verdict_is_ignored(desk: Desk) -> None:
     await desk.reviews.accept(review, "yes")
     desk.reviews.reject(review)
     desk.reviews.view_closed(review)
-    desk.reviews.withdraw([review], "late")
+    desk.reviews.withdraw([review], CancelledBy.CLIENT)
     await desk.reviews.accept(review, "again")
     assert await answer == Accepted("yes", unchanged_file=False)
     assert review.state is State.ACCEPTED
@@ -182,7 +182,7 @@ async def test_closed_by_its_client_while_pending(desk: Desk) -> None:
     """Decided in the agent's terminal: the view goes, and the file is taken up when written."""
     answer = desk.propose("a.txt", "one\nTWO\n")
     review = await desk.review("a.txt")
-    await desk.reviews.close(review, "closed")
+    await desk.reviews.close(review)
     assert isinstance(await answer, Cancelled)
     (desk.folder / "a.txt").write_text("one\nTWO\n")
     await eventually(lambda: desk.editor.reloaded)
@@ -194,7 +194,7 @@ async def test_closed_by_its_client_then_written(desk: Desk) -> None:
     review = await desk.review("a.txt")
     await desk.reviews.accept(review, "by hand\n")
     await answer
-    await desk.reviews.close(review, "closed")
+    await desk.reviews.close(review)
     assert desk.reviews.open() == []
     await eventually(lambda: desk.editor.closed == [(review.id, "accepted")])
     (desk.folder / "a.txt").write_text("by hand\n")
@@ -211,7 +211,7 @@ async def test_closed_by_its_client_and_never_written(
     review = await desk.review("a.txt")
     await desk.reviews.accept(review, text)
     await answer
-    await desk.reviews.close(review, "closed")
+    await desk.reviews.close(review)
     await eventually(lambda: desk.editor.notes)
     assert "did not write a.txt" in desk.editor.notes[-1]
     assert desk.editor.kept == kept
@@ -257,7 +257,7 @@ async def test_decided_while_the_view_opens(desk: Desk) -> None:
     desk.editor.free.clear()
     answer = desk.propose("a.txt", "x")
     review = await desk.review("a.txt", State.OPENING)
-    desk.reviews.withdraw([review], "gone")
+    desk.reviews.withdraw([review], CancelledBy.CLIENT_GONE)
     assert isinstance(await answer, Cancelled)
     desk.editor.free.set()
     await eventually(lambda: review.state is State.CLOSED)

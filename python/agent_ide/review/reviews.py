@@ -20,6 +20,7 @@ from agent_ide.errors import EditorError
 from agent_ide.model import (
     Accepted,
     Cancelled,
+    CancelledBy,
     ClientId,
     Failed,
     Proposal,
@@ -71,6 +72,14 @@ class Review:
         return os.path.basename(self.proposal.path)
 
     @property
+    def expected(self) -> str | None:
+        """What the agent writes after the accept; None before it."""
+        match self.verdict:
+            case Accepted(text):
+                return text if self.proposal.writes == "accepted" else self.proposal.text
+        return None
+
+    @property
     def undecided(self) -> bool:
         return self.state in UNDECIDED
 
@@ -106,8 +115,12 @@ class Reviews:
 
     # -- what a protocol asks -----------------------------------------------------------------
 
-    async def propose(self, proposal: Proposal) -> Verdict:
-        """Queue a proposal and wait for its verdict. Cancelling the caller withdraws it."""
+    async def propose(self, proposal: Proposal, timeout_s: float | None = None) -> Verdict:
+        """Queue a proposal and wait for its verdict. Cancelling the caller withdraws it.
+
+        Args:
+            timeout_s: after this without a verdict it is withdrawn; None waits for ever.
+        """
         self._last_id += 1
         # in the set before anything is waited for: arrival is the order, and its client may go
         review = Review.of(ReviewId(self._last_id), proposal)
@@ -118,9 +131,11 @@ class Reviews:
             before = await asyncio.to_thread(read_lf, proposal.path)
             review.before = before or ""
             self._next_turn()
-            return await asyncio.shield(review.waiter)
+            await asyncio.wait({review.waiter}, timeout=timeout_s)
+            self.withdraw([review], CancelledBy.TIMEOUT)
+            return review.waiter.result()
         except asyncio.CancelledError:
-            self.withdraw([review], "its request was cancelled")
+            self.withdraw([review], CancelledBy.REQUEST)
             raise
 
     def find(self, agent: str, tab_name: str) -> Review | None:
@@ -137,21 +152,21 @@ class Reviews:
     def of_client(self, client: ClientId) -> list[Review]:
         return [review for review in self.open() if review.proposal.client == client]
 
-    def withdraw(self, reviews: Iterable[Review], reason: str) -> None:
+    def withdraw(self, reviews: Iterable[Review], by: CancelledBy) -> None:
         """Nobody wants the verdict of these any more; decided ones are left alone."""
         for review in reviews:
             if review.undecided:
-                review.verdict = Cancelled(reason)
+                review.verdict = Cancelled(by)
                 self._apply(review, Event.WITHDRAW)
 
-    async def close(self, review: Review, reason: str) -> None:
+    async def close(self, review: Review, by: CancelledBy = CancelledBy.CLIENT) -> None:
         """Its client closes it: withdrawn while undecided, let go once accepted.
 
         The CLI writes just after, also when it decided in its own terminal: either way the editor
         takes the new content up.
         """
         if review.undecided:
-            self.withdraw([review], reason)
+            self.withdraw([review], by)
             self._tasks.spawn(self._reload_when_changed(review), f"reload {review.id}")
         elif review.accepted and await self._is_written(review):
             self._apply(review, Event.WRITTEN)
@@ -164,7 +179,7 @@ class Reviews:
         mine = self.of_client(client)
         for review in mine:
             review.client_gone = True
-        self.withdraw(mine, "its client is gone")
+        self.withdraw(mine, CancelledBy.CLIENT_GONE)
         self._on_change()
 
     # -- what the user does -------------------------------------------------------------------
@@ -184,7 +199,10 @@ class Reviews:
             self._apply(review, Event.REJECT)
 
     def view_closed(self, review: Review) -> None:
-        """The user has closed the view: a rejection while it is undecided and shown."""
+        """The user has closed the view: a rejection, unless the agent asks in its own terminal."""
+        if review.proposal.closing == "hides":
+            self._apply(review, Event.HIDE)
+            return
         if review.state in (State.OPENING, State.PENDING):
             review.verdict = Rejected(RejectedBy.VIEW_CLOSED)
         self._apply(review, Event.VIEW_CLOSED)
@@ -295,8 +313,7 @@ class Reviews:
     # -- the file -----------------------------------------------------------------------------
 
     async def _is_written(self, review: Review) -> bool:
-        now = await asyncio.to_thread(read_lf, review.proposal.path)
-        return isinstance(review.verdict, Accepted) and now == review.verdict.text
+        return await asyncio.to_thread(read_lf, review.proposal.path) == review.expected
 
     async def _await_write(self, review: Review) -> None:
         """Until the file holds the accepted text, or the review is closed otherwise."""
@@ -324,11 +341,10 @@ class Reviews:
 
     async def _written_within(self, review: Review, patience_s: float | None) -> bool:
         """False as well when the review is closed meanwhile."""
-        accepted, was = review.verdict, review.state
-        assert isinstance(accepted, Accepted), "only an accepted text is waited for"
+        was = review.state
         return await wait_until(
             review.proposal.path,
-            holds=lambda text: text == accepted.text,
+            holds=lambda text: text == review.expected,
             patience_s=patience_s,
             wanted=lambda: review.state is was,
         )
@@ -343,7 +359,15 @@ class Reviews:
             await self._reload(review)
 
     async def _reload(self, review: Review) -> None:
+        """Take up what the agent has written; the user's own version goes on top, unsaved."""
+        path, verdict = review.proposal.path, review.verdict
         try:
-            await self._editor.reload_file(review.proposal.path)
+            await self._editor.reload_file(path)
+            if isinstance(verdict, Accepted) and verdict.text != review.expected:
+                await self._editor.merge_into_buffer(path, review.proposal.text, verdict.text)
+                self._editor.notify(
+                    f"{review.proposal.title} wrote its own text; your version of {review.name} "
+                    "is in its buffer, unsaved"
+                )
         except EditorError as error:
-            logger.warning("! %s was not reloaded: %s", review.proposal.path, error)
+            logger.warning("! %s was not reloaded: %s", path, error)

@@ -29,6 +29,7 @@ __all__ = [
     "encode_notification",
     "encode_request",
     "encode_result",
+    "id_of",
     "parse",
 ]
 
@@ -145,6 +146,11 @@ def _call(raw_id: RawId | None, envelope: _Envelope) -> Incoming:
     if raw_id is None:
         return Notification(envelope.method, params)
     return Request(raw_id, envelope.method, params)
+
+
+def id_of(message: Incoming | Batch) -> RawId:
+    """The id that an answer to it carries; null where it has none."""
+    return message.id if isinstance(message, Request | Malformed) else NULL_ID
 
 
 def encode(value: Any) -> bytes:

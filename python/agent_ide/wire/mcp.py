@@ -141,10 +141,12 @@ class Exchange:
         cancelled: calls (of this or an earlier exchange) whose answer is not wanted any more.
         events:    what is for the protocol's session.
         batch:     whether the replies go out as one array.
+        malformed: the whole of it was no message; its reply says why.
     """
 
     session: McpSession
     batch: bool = False
+    malformed: bool = False
     calls: list[ToolCall] = field(default_factory=list)
     cancelled: list[ToolCall] = field(default_factory=list)
     events: list[Notified | Answered] = field(default_factory=list)
@@ -211,7 +213,8 @@ class McpSession:
         """Take one message or batch of the peer. Never raises: errors are in the reply."""
         message = jsonrpc.parse(data)
         if not isinstance(message, jsonrpc.Batch):
-            exchange = Exchange(self)
+            malformed = isinstance(message, jsonrpc.Malformed)
+            exchange = Exchange(self, malformed=malformed)
             self._take(exchange, message)
             return exchange
         exchange = Exchange(self, batch=self.revision == BATCH_REVISION)

@@ -7,7 +7,7 @@ Not here: which form a message wants (protocols/*/messages.py).
 from __future__ import annotations
 
 import re
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import PurePath, PureWindowsPath
 from urllib.parse import quote, unquote
 
 __all__ = ["from_uri", "to_raw_uri", "to_uri"]
@@ -25,7 +25,7 @@ def to_uri(path: str, flavour: type[PurePath] = _FLAVOUR) -> str:
         if drive.startswith("\\\\"):
             return "file:" + quote(drive.replace("\\", "/") + rest)
         return "file:///" + quote(drive.lower(), safe="") + quote(rest)
-    return "file://" + quote(str(PurePosixPath(path)) if path else "", safe="/", errors="replace")
+    return "file://" + quote(path, safe="/", errors="replace")
 
 
 def to_raw_uri(path: str) -> str:

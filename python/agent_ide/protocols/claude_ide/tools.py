@@ -16,7 +16,7 @@ import msgspec
 from agent_ide.editor.port import Editor
 from agent_ide.editor.state import EditorState
 from agent_ide.errors import EditorError, RpcError, ToolError
-from agent_ide.model import Accepted, ClientId, OpenFile, Proposal, Selection
+from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal, Selection
 from agent_ide.notebook.kernel import Image, Kernels
 from agent_ide.protocols.claude_ide import messages
 from agent_ide.review.reviews import Reviews
@@ -296,7 +296,7 @@ class ClaudeTools:
                     RpcError.SERVER_ERROR,
                     "a diff of that name was accepted for another client and is not written yet",
                 )
-            await self._reviews.close(namesake, "another diff of its name replaces it")
+            await self._reviews.close(namesake, CancelledBy.REPLACED)
         self._edited.setdefault(client, {}).setdefault(path)
         verdict = await self._reviews.propose(
             Proposal(AGENT, TITLE, client, path, tab_name, arguments.new_file_contents)
@@ -311,14 +311,14 @@ class ClaudeTools:
         review = self._reviews.find(AGENT, arguments.tab_name)
         others = review is not None and review.accepted and review.proposal.client != client
         if review is not None and not others:
-            await self._reviews.close(review, "its client closed it")
+            await self._reviews.close(review)
         return ToolResult.of_text("TAB_CLOSED")
 
     async def _close_all(self, client: ClientId, _: NoArguments) -> ToolResult:
         """The asker's own: the CLI sends this with every prompt (doc/decisions/001)."""
         mine = self._reviews.of_client(client)
         for review in mine:
-            await self._reviews.close(review, "its client closed all its diffs")
+            await self._reviews.close(review)
         return ToolResult.of_text(f"CLOSED_{len(mine)}_DIFF_TABS")
 
     # -- notebooks ----------------------------------------------------------------------------

@@ -1,0 +1,349 @@
+"""MCP's Streamable HTTP: admission, POST, the push stream, DELETE; bodies in, bodies out.
+
+Owns:     the listening socket, who is let in, framing of events, the limits of size and time.
+Not here: methods and tools (protocols/*/session.py), the lock file (lockfile.py).
+Above:    protocols/*/serve.py gives an `Admission` and a `Service` whose sessions answer.
+Source:   MCP 2025-11-25, "Streamable HTTP"; HTTP/1.1 through aiohttp.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from aiohttp import web
+
+from agent_ide.errors import RpcError, ServeError
+from agent_ide.wire import jsonrpc
+from agent_ide.wire.mcp import Exchange
+
+__all__ = ["Admission", "HttpServer", "Service", "Session", "listen_tcp", "listen_unix"]
+
+logger = logging.getLogger(__name__)
+
+SESSION_HEADER = "mcp-session-id"
+PATHS = frozenset({"/", "/mcp"})
+
+HEARTBEAT_S = 15.0
+"""A comment goes out on a silent push stream this often, so that a dead peer is found."""
+
+BODY_S = 30.0
+"""How long a body may take to come in."""
+
+HEADER_S = 5.0
+"""How long an idle connection may stay without a request; then it is closed."""
+
+MAX_UNIX_PATH_BYTES = 103
+"""sizeof(sun_path) - 1 of the strictest platform (macOS; Linux has 107)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Who is let in: the one whose Authorization is `authorization`, once and exactly.
+
+    hosts: values of Host that are ours; any Origin is refused unless it is `http://` + one of them.
+    """
+
+    authorization: str
+    hosts: frozenset[str]
+
+    def refusal(self, request: web.BaseRequest) -> int | None:
+        """The status to refuse with; looked at before the body, the token in constant time."""
+        given = request.headers.getall("Authorization", [])
+        wanted = self.authorization.encode()
+        right = [hmac.compare_digest(item.encode("utf-8", "replace"), wanted) for item in given]
+        if len(right) != 1 or not right[0]:
+            return 401
+        origins = {f"http://{host}" for host in self.hosts}
+        if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
+            return 403
+        if any(origin not in origins for origin in request.headers.getall("Origin", [])):
+            return 403
+        return None
+
+
+class Session(Protocol):
+    """One client's session, as the transport sees it."""
+
+    @property
+    def id(self) -> str: ...
+
+    def receive(self, body: bytes) -> Exchange:
+        """Take one message or batch."""
+
+    async def answer(self, exchange: Exchange) -> bytes | None:
+        """Run its calls; the reply. Cancelled when the client's connection is lost."""
+
+    def pushes(self) -> AsyncIterator[bytes]:
+        """Messages for a push stream that has just opened; ends with the session.
+
+        A stream that opens replaces the one before, whose iterator ends.
+        """
+
+
+class Service(Protocol):
+    """All sessions of one server."""
+
+    def find(self, session_id: str) -> Session | None: ...
+
+    def open(self, headers: Mapping[str, str], body: bytes) -> Session | RpcError:
+        """The session that a message without session id begins, or why it begins none."""
+
+    def close(self, session: Session) -> None:
+        """The client has deleted its session."""
+
+
+class HttpServer:
+    """A listening server; `close` ends it and every connection."""
+
+    def __init__(self, runner: web.ServerRunner, address: str, port: int, path: Path | None):
+        self._runner = runner
+        self.address = address
+        self.port = port
+        self.path = path
+
+    async def close(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        await self._runner.cleanup()
+
+
+async def listen_unix(
+    service: Service, admission: Admission, path: Path, max_body_bytes: int
+) -> HttpServer:
+    """Serve on a unix socket that nobody else can open from its first moment.
+
+    Raises:
+        ServeError: the path is too long, taken, or cannot be made.
+    """
+    if len(os.fsencode(path)) > MAX_UNIX_PATH_BYTES:
+        raise ServeError(f"{path} is too long for a socket ({MAX_UNIX_PATH_BYTES} bytes at most)")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old_umask = os.umask(0o177)
+    try:
+        listener.bind(os.fspath(path))
+    except OSError as error:
+        listener.close()
+        raise ServeError(f"{path} cannot be listened on: {error.strerror}") from error
+    finally:
+        os.umask(old_umask)
+    runner = await _run(service, admission, max_body_bytes)
+    await web.SockSite(runner, listener).start()
+    return HttpServer(runner, str(path), 0, path)
+
+
+async def listen_pipe(
+    service: Service, admission: Admission, name: str, max_body_bytes: int
+) -> HttpServer:
+    """Serve on a Windows named pipe. Untried: it needs Windows' proactor loop."""
+    runner = await _run(service, admission, max_body_bytes)
+    await web.NamedPipeSite(runner, name).start()
+    return HttpServer(runner, name, 0, None)
+
+
+async def listen_tcp(
+    service: Service,
+    admission: Callable[[int], Admission],
+    max_body_bytes: int,
+    port: int = 0,
+) -> HttpServer:
+    """Serve on loopback, on a free port unless one is named.
+
+    Args:
+        admission: made once the port is known, since Host names it.
+
+    Raises:
+        ServeError: the port is taken.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        raise ServeError(f"port {port} cannot be listened on: {error.strerror}") from error
+    bound = listener.getsockname()[1]
+    runner = await _run(service, admission(bound), max_body_bytes)
+    await web.SockSite(runner, listener).start()
+    return HttpServer(runner, f"127.0.0.1:{bound}", bound, None)
+
+
+async def _run(service: Service, admission: Admission, max_body_bytes: int) -> web.ServerRunner:
+    endpoint = _Endpoint(service, admission, max_body_bytes)
+    server = web.Server(
+        endpoint.handle,
+        access_log=None,
+        logger=logger.getChild("library"),
+        handler_cancellation=True,
+        keepalive_timeout=3600.0,
+        lingering_time=1.0,
+    )
+    # without a runner's signal handlers: they are Neovim's business
+    runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.5)
+    await runner.setup()
+    return runner
+
+
+class _Endpoint:
+    """Handles each request."""
+
+    def __init__(self, service: Service, admission: Admission, max_body_bytes: int) -> None:
+        self._service = service
+        self._admission = admission
+        self._max_body_bytes = max_body_bytes
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        refusal = self._admission.refusal(request)
+        if refusal is None and request.path not in PATHS:
+            refusal = 404
+        if refusal is not None:
+            return _refused(refusal)
+        methods: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
+            "POST": self._post,
+            "GET": self._get,
+            "DELETE": self._delete,
+        }
+        method = methods.get(request.method)
+        return await method(request) if method is not None else _refused(405)
+
+    async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            async with asyncio.timeout(BODY_S):
+                body = await self._read(request)
+        except TimeoutError:
+            return _refused(408)
+        if body is None:
+            return _refused(413)
+        session_id = request.headers.get(SESSION_HEADER)
+        session = self._service.find(session_id) if session_id else None
+        if session is None and session_id:
+            return _refused(404)
+        if session is None:
+            opened = self._service.open(request.headers, body)
+            if isinstance(opened, RpcError):
+                return _json(
+                    jsonrpc.encode_error(jsonrpc.id_of(jsonrpc.parse(body)), opened), status=400
+                )
+            session = opened
+        return await self._exchange(request, session, body)
+
+    async def _exchange(
+        self, request: web.BaseRequest, session: Session, body: bytes
+    ) -> web.StreamResponse:
+        exchange = session.receive(body)
+        headers = {SESSION_HEADER: session.id}
+        if exchange.malformed:
+            return _json(exchange.ready() or b"", status=400)
+        if not exchange.calls:
+            reply = exchange.ready()
+            if reply is None:
+                return web.Response(status=202, text="Accepted", headers=headers)
+            if not _takes_events(request):
+                return _json(reply, headers=headers)
+        elif not _takes_events(request):
+            answered = await session.answer(exchange)
+            return _json(answered or b"{}", headers=headers)
+        response = await _event_stream(request, {**headers, "Cache-Control": "no-cache"})
+        answer = await session.answer(exchange) if exchange.calls else reply
+        if answer is not None:
+            await response.write(_event(answer))
+        await response.write_eof()
+        return response
+
+    async def _get(self, request: web.BaseRequest) -> web.StreamResponse:
+        session = self._named(request)
+        if isinstance(session, int):
+            return _refused(session)
+        response = await _event_stream(
+            request,
+            {
+                SESSION_HEADER: session.id,
+                "Cache-Control": "no-cache, no-transform",
+                "Connection": "keep-alive",
+            },
+        )
+        async for chunk in _with_heartbeat(session.pushes()):
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+    async def _delete(self, request: web.BaseRequest) -> web.StreamResponse:
+        session = self._named(request)
+        if isinstance(session, int):
+            return _refused(session)
+        self._service.close(session)
+        response = web.Response(status=200)
+        response.force_close()
+        return response
+
+    def _named(self, request: web.BaseRequest) -> Session | int:
+        """The request's session, or the status to refuse with."""
+        session_id = request.headers.get(SESSION_HEADER)
+        if not session_id:
+            return 400
+        return self._service.find(session_id) or 404
+
+    async def _read(self, request: web.BaseRequest) -> bytes | None:
+        """The body; None when it is over the limit, whatever its framing says."""
+        if (request.content_length or 0) > self._max_body_bytes:
+            return None
+        body = bytearray()
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > self._max_body_bytes:
+                return None
+        return bytes(body)
+
+
+def _takes_events(request: web.BaseRequest) -> bool:
+    accept = request.headers.get("Accept", "*/*")
+    return "text/event-stream" in accept or "*/*" in accept
+
+
+def _refused(status: int) -> web.Response:
+    """A short answer that tells a scan nothing; the connection ends with it."""
+    response = web.Response(status=status)
+    response.force_close()
+    return response
+
+
+def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+
+
+async def _event_stream(request: web.BaseRequest, headers: Mapping[str, str]) -> web.StreamResponse:
+    response = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    return response
+
+
+def _event(message: bytes) -> bytes:
+    # JSON has no raw line break: one data line is the whole message
+    return b"event: message\ndata: " + message + b"\n\n"
+
+
+async def _with_heartbeat(messages: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Events, and a comment whenever nothing was said for a while."""
+    upcoming = asyncio.ensure_future(anext(messages, None))
+    try:
+        while True:
+            done, _ = await asyncio.wait({upcoming}, timeout=HEARTBEAT_S)
+            if not done:
+                yield b": \n\n"
+                continue
+            message = upcoming.result()
+            if message is None:
+                return
+            yield _event(message)
+            upcoming = asyncio.ensure_future(anext(messages, None))
+    finally:
+        upcoming.cancel()
+        await asyncio.gather(upcoming, return_exceptions=True)
