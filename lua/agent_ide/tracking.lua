@@ -6,6 +6,16 @@ local M = {}
 
 local MODULES = { "agent_ide.selection", "agent_ide.buffers", "agent_ide.diagnostics" }
 
+--- Stop watching: the last client or the host is gone.
+function M.disable()
+  for _, name in ipairs(MODULES) do
+    -- what was never loaded was never enabled
+    if package.loaded[name] then
+      require(name).disable()
+    end
+  end
+end
+
 --- Call `track`. Enabling again sends everything anew: the host may be another one.
 ---@param args { enabled: boolean }
 ---@param reply agent_ide.Reply
@@ -18,14 +28,6 @@ function M.set(args, reply)
     M.disable()
   end
   reply()
-end
-
-function M.disable()
-  for _, name in ipairs(MODULES) do
-    if package.loaded[name] then
-      require(name).disable()
-    end
-  end
 end
 
 return M
