@@ -1,6 +1,6 @@
---- Which files are open and in which folders the user works.
+--- Which files are open.
 ---
---- Owns:     `tracking` (only while a client is connected), the payloads sent last.
+--- Owns:     `tracking` (only while a client is connected), the list sent last.
 --- Not here: what is a file (share.lua), opening and saving (files.lua).
 local M = {}
 
@@ -17,7 +17,7 @@ local api = vim.api
 ---@class agent_ide.BuffersTracking
 ---@field group integer
 ---@field throttle agent_ide.Throttle
----@field sent table<string, table> event -> payload
+---@field sent? agent_ide.OpenBuffer[] the list sent last
 ---@field languages table<string, string> path of an unloaded file -> filetype
 ---@field budget integer files whose language this push may still find out
 ---@field lines integer line count of the current buffer when its text was looked at last
@@ -81,47 +81,12 @@ local function open_buffers(t)
   return out
 end
 
---- The folders the user works in, each once, the current one first.
----@return string[]
-local function folders()
-  local out, seen = {}, {}
-  local function add(path)
-    if path and path ~= "" and not seen[path] then
-      seen[path] = true
-      out[#out + 1] = path
-    end
-  end
-  add(vim.fn.getcwd())
-  for _, tab in ipairs(api.nvim_list_tabpages()) do
-    local number = api.nvim_tabpage_get_number(tab)
-    add(vim.fn.getcwd(-1, number))
-    for _, win in ipairs(api.nvim_tabpage_list_wins(tab)) do
-      add(vim.fn.getcwd(api.nvim_win_get_number(win), number))
-    end
-  end
-  for _, client in ipairs(vim.lsp.get_clients()) do
-    for _, folder in ipairs(client.workspace_folders or {}) do
-      add(vim.uri_to_fname(folder.uri))
-    end
-  end
-  add(vim.fs.root(out[1], ".git"))
-  return out
-end
-
 --- Tell the host when it is something new.
----@param event string
----@param payload table
-local function send(event, payload)
-  if tracking and not vim.deep_equal(tracking.sent[event], payload) then
-    tracking.sent[event] = payload
-    require("agent_ide.rpc").notify(event, payload)
-  end
-end
-
 local function push()
-  if tracking then
-    send("folders", { folders = folders() })
-    send("buffers", { buffers = open_buffers(tracking) })
+  local buffers = tracking and open_buffers(tracking)
+  if tracking and not vim.deep_equal(tracking.sent, buffers) then
+    tracking.sent = buffers
+    require("agent_ide.rpc").notify("buffers", { buffers = buffers })
   end
 end
 
@@ -150,7 +115,6 @@ function M.enable()
   tracking = {
     group = group,
     throttle = require("agent_ide.throttle").new("buffers", push),
-    sent = {},
     languages = {},
     budget = 0,
     lines = api.nvim_buf_line_count(0),
@@ -159,7 +123,6 @@ function M.enable()
   on({ "BufEnter", "WinEnter", "WinClosed", "TabClosed", "BufWinLeave" }, call_soon)
   on({ "BufReadPost", "BufWritePost", "BufModifiedSet", "FileType" }, call_soon)
   on("OptionSet", call_soon, { "buflisted", "buftype" })
-  on({ "DirChanged", "LspAttach", "LspDetach" }, call_soon)
   on({ "TextChanged", "TextChangedI", "TextChangedP" }, on_text)
   tracking.throttle.call()
 end

@@ -235,6 +235,11 @@ local family = {
 ---@param name string what follows the prefix
 ---@param cmd vim.api.keyset.create_user_command.command_args
 function M.run(agent, name, cmd)
+  local from_visual = cmd.range == 2
+    and cmd.line1 == vim.fn.line("'<")
+    and cmd.line2 == vim.fn.line("'>")
+  -- what is selected now is what the user means, also when no client is connected yet
+  require("agent_ide.selection").snapshot(from_visual)
   family[name](agent, cmd)
 end
 

@@ -64,17 +64,10 @@ end
 --- Tell the host now, and whenever they change.
 function M.watch()
   M.unwatch()
-  watching = {
-    group = api.nvim_create_augroup("agent_ide_folders", { clear = true }),
-    scheduled = false,
-  }
-  local events = { "DirChanged", "LspAttach", "LspDetach", "TabEnter", "TabClosed", "WinClosed" }
-  api.nvim_create_autocmd(events, {
-    group = watching.group,
-    callback = function()
-      push_soon()
-    end,
-  })
+  local group, on = require("agent_ide.guard").augroup("agent_ide_folders")
+  watching = { group = group, scheduled = false }
+  on({ "DirChanged", "LspAttach", "LspDetach" }, push_soon)
+  on({ "TabEnter", "TabClosed", "WinClosed" }, push_soon)
   push()
 end
 

@@ -1,4 +1,4 @@
-"""What the host is told of open files and folders."""
+"""What the host is told of open files."""
 
 from __future__ import annotations
 
@@ -109,44 +109,6 @@ def test_nothing_new_is_not_repeated(nvim: Neovim, tmp_path: Path) -> None:
     nvim.feed("ix<Esc>")
     wait_buffers(nvim, lambda b: b["a.txt"]["dirty"])
     assert len(nvim.named("buffers")) == 2
-    assert len(nvim.named("folders")) == 1
-
-
-def test_folders_each_once_the_current_one_first(nvim: Neovim, tmp_path: Path) -> None:
-    for name in ("repo/.git", "repo/src", "tab", "window"):
-        (tmp_path / name).mkdir(parents=True)
-    nvim.command("cd repo/src")
-    track(nvim)
-    src = str(tmp_path / "repo/src")
-    assert nvim.named("folders") == [{"folders": [src, str(tmp_path / "repo")]}]
-    nvim.command("split | lcd ../../window | wincmd p")
-    nvim.command("tabnew | tcd ../../tab")
-    wanted = [str(tmp_path / name) for name in ("tab", "repo/src", "window")]
-    nvim.wait_event("folders", lambda p: p["folders"] == wanted)
-    nvim.command("tabclose")
-    wanted = [src, str(tmp_path / "window"), str(tmp_path / "repo")]
-    nvim.wait_event("folders", lambda p: p["folders"] == wanted)
-
-
-def test_folders_of_language_servers(nvim: Neovim, tmp_path: Path) -> None:
-    (tmp_path / "lsp é").mkdir()
-    edit(nvim, tmp_path / "a.txt")
-    track(nvim)
-    nvim.lua(
-        """
-        local function server()
-          return {
-            request = function(_, _, done) done(nil, { capabilities = {} }) return true, 1 end,
-            notify = function() return true end,
-            is_closing = function() return false end,
-            terminate = function() end,
-          }
-        end
-        vim.lsp.start({ name = "fake", cmd = server, root_dir = ... })
-        """,
-        str(tmp_path / "lsp é"),
-    )
-    nvim.wait_event("folders", lambda p: str(tmp_path / "lsp é") in p["folders"])
 
 
 def test_nothing_after_the_last_client(nvim: Neovim, tmp_path: Path) -> None:

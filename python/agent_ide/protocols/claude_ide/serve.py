@@ -174,6 +174,10 @@ class ClaudeServer:
             return False
         of_pid = [peer for peer in ready if pid is not None and peer.session.identity.pid == pid]
         peer = of_pid[0] if of_pid else max(ready, key=lambda peer: peer.last_heard_s)
+        if mention.path == peer.session.identity.cwd:
+            # the CLI would type a bare "@"
+            self._context.editor.notify("Claude Code works in that folder already")
+            return True
         await peer.connection.send(
             messages.at_mentioned(mention.path, mention.start_line, mention.end_line)
         )
