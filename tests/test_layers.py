@@ -54,6 +54,7 @@ ROWS = (
     Row("transports.lockfile", "values", "msgspec"),
     Row("transports.*", "values tasks wire.* transports.*", "websockets aiohttp", asyncio=True),
     Row("protocols.base", "values tasks port review.* notebook.*"),
+    Row("protocols.calls", "values wire.*"),
     Row("protocols.X.discovery", "values wire.*", "msgspec"),
     Row("protocols.X.messages", "values wire.* protocols.X.discovery", "msgspec"),
     Row(
@@ -63,13 +64,13 @@ ROWS = (
     ),
     Row(
         "protocols.X.tools",
-        "values port review.* notebook.* wire.* protocols.X.messages",
+        "values port review.* notebook.* wire.* protocols.X.messages protocols.X.session",
         "msgspec",
     ),
     Row(
         "protocols.X.serve",
         "values version tasks port review.* notebook.* wire.* transports.* protocols.base"
-        " protocols.X.*",
+        " protocols.calls protocols.X.*",
         "msgspec",
         asyncio=True,
     ),

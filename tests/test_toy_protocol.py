@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from agent_ide.config import Config, EditorFacts
+from agent_ide.config import Config
 from agent_ide.host import Host
 from agent_ide.model import Accepted, ClientId, Proposal
 from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec, registered
+from tests.support.facts import facts
 from tests.support.hosted import HostThread
 from tests.support.neovim import Neovim, wait_until
 
@@ -131,10 +132,9 @@ def toy(tmp_path: Path, file: Path) -> Iterator[Toy]:
     home = tmp_path / "home"
     home.mkdir()
     address = str(home / "s")
-    facts = EditorFacts(0, "0", str(home), str(home / "log"))
     with Neovim(home, args=["--listen", address, str(file)]) as nvim, HostThread(address) as thread:
         host = thread.attach(
-            lambda channel: Host(channel, Config(), facts, [TOY]), lambda host: host.receive
+            lambda channel: Host(channel, Config(), facts(home), [TOY]), lambda host: host.receive
         )
         thread.run(host.run())
         it = Toy(nvim)

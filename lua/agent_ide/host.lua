@@ -89,6 +89,10 @@ local function start_payload()
       version = ("%d.%d.%d"):format(version.major, version.minor, version.patch),
       runtime_dir = require("agent_ide.rpc").runtime_dir(),
       log_file = require("agent_ide.log").path(),
+      state_dir = vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "agent_ide"),
+      runtime = vim.env.VIMRUNTIME,
+      language = vim.v.lang,
+      shell = vim.o.shell,
     },
   }
 end

@@ -25,12 +25,20 @@ class EditorFacts(msgspec.Struct, frozen=True):
     version:     such as "0.11.4".
     runtime_dir: a folder that only this user can enter; large texts travel through it.
     log_file:    the file that both halves write to.
+    state_dir:   a folder for what outlives a session.
+    runtime:     $VIMRUNTIME.
+    language:    v:lang.
+    shell:       'shell'.
     """
 
     pid: int
     version: str
     runtime_dir: str
     log_file: str
+    state_dir: str
+    runtime: str
+    language: str
+    shell: str
 
 
 class Config(msgspec.Struct, frozen=True):

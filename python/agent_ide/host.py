@@ -12,7 +12,7 @@ import asyncio
 import dataclasses
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -48,11 +48,12 @@ class Host:
         nvim: pynvim.Nvim,
         config: Config,
         facts: EditorFacts,
-        protocols: Sequence[ProtocolSpec] | None = None,
+        protocols: Iterable[ProtocolSpec] | None = None,
     ) -> None:
         self._editor = NvimEditor(nvim, facts.runtime_dir)
         self._config, self._facts = config, facts
-        self._protocols = registered() if protocols is None else protocols
+        self._available = registered() if protocols is None else protocols
+        self._protocols: list[ProtocolSpec] = []
         self._tasks = Tasks()
         self._state = EditorState()
         self._reviews = Reviews(self._editor, self._tasks, self._changed)
@@ -95,9 +96,10 @@ class Host:
     async def run(self) -> None:
         """Say hello and start every server; one that fails leaves the others alone."""
         self._editor.hello(version.read())
-        for spec in self._protocols:
+        for spec in self._available:
             if not self._config.enabled(spec.agent):
                 continue
+            self._protocols.append(spec)
             try:
                 self._servers[spec.agent] = await spec.serve(self._context())
             except AgentIdeError as error:

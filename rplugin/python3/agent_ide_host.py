@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import traceback
 from typing import Any
 
 import pynvim
@@ -25,7 +26,7 @@ class AgentIdeHost:
         self._nvim = nvim
         self._host: Any = None
         # at the end of the channel pynvim calls no shutdown hook
-        atexit.register(self._remove_files)
+        atexit.register(self._end)
 
     @pynvim.rpc_export("agent_ide:event")  # type: ignore[untyped-decorator]
     def event(self, name: str, payload: dict[str, Any]) -> None:
@@ -50,9 +51,14 @@ class AgentIdeHost:
             self._host.receive(name, payload)
 
     def _start(self, payload: dict[str, Any]) -> None:
-        from agent_ide.host import Host
+        try:
+            from agent_ide.host import Host
 
-        self._host = Host.from_start(self._nvim, payload)
+            self._host = Host.from_start(self._nvim, payload)
+        except Exception:
+            # Lua logs what a host that cannot start has said, and tells the user
+            traceback.print_exc()
+            os._exit(1)
         self._starting = self._nvim.loop.create_task(self._host.run())
 
     def _stop(self, now: bool) -> None:
@@ -62,6 +68,12 @@ class AgentIdeHost:
             os._exit(0)
         self._stopping = self._nvim.loop.create_task(self._host.stop())
         self._stopping.add_done_callback(lambda _: self._nvim.stop_loop())
+
+    def _end(self) -> None:
+        self._remove_files()
+        if self._host is not None:
+            # Neovim is gone without a word: else asyncio tells the log of every open connection
+            os._exit(0)
 
     def _remove_files(self) -> None:
         if self._host is not None:

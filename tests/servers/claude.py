@@ -15,7 +15,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from agent_ide.config import Config, EditorFacts
+from agent_ide.config import Config
 from agent_ide.editor.state import EditorState
 from agent_ide.notebook.kernel import Kernels
 from agent_ide.protocols.base import Context
@@ -23,6 +23,7 @@ from agent_ide.protocols.claude_ide.serve import ClaudeServer
 from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
 from tests.support.eventually import eventually
+from tests.support.facts import facts
 from tests.support.fake_editor import FakeEditor
 
 __all__ = ["Client", "Desk"]
@@ -121,7 +122,7 @@ class Desk:
         return ClaudeServer(
             Context(
                 config=self.config,
-                facts=EditorFacts(self.pid, "0.11.4", str(self.folder), str(self.folder / "log")),
+                facts=facts(self.folder, self.pid),
                 environ={"CLAUDE_CONFIG_DIR": str(self.folder / "config")},
                 editor=self.editor,
                 state=self.state,

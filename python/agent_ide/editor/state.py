@@ -97,6 +97,10 @@ class EditorState:
             spellings.setdefault(os.path.realpath(folder))
         return list(spellings)
 
+    def real_folders(self) -> list[str]:
+        """Each folder's real path, once, the current one first."""
+        return list(dict.fromkeys(os.path.realpath(folder) for folder in self.folders))
+
     def _listen(self, name: str, listener: Listener) -> Callable[[], None]:
         listeners = self._listeners.setdefault(name, [])
         listeners.append(listener)

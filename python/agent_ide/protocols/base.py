@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,7 +40,8 @@ class Mention:
 class ClientStatus:
     """A connected CLI, for people.
 
-    ready: it can take a mention.
+    ready:        it can take a mention.
+    session_name: what the CLI calls its session, harmless to show.
     """
 
     id: ClientId
@@ -49,6 +50,7 @@ class ClientStatus:
     pid: int | None
     cwd: str | None
     ready: bool
+    session_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,12 @@ class ProtocolSpec:
     serve: Callable[[Context], Any]
 
 
-def registered() -> list[ProtocolSpec]:
-    """Every protocol in this folder, by folder name."""
+def registered() -> Iterator[ProtocolSpec]:
+    """Every protocol in this folder, by folder name; each is imported when its turn comes.
+
+    So the one with the lightest imports serves before the next one's are paid for.
+    """
     folder = importlib.import_module(__package__)
     names = sorted(item.name for item in pkgutil.iter_modules(folder.__path__) if item.ispkg)
-    return [importlib.import_module(f"{__package__}.{name}.serve").PROTOCOL for name in names]
+    for name in names:
+        yield importlib.import_module(f"{__package__}.{name}.serve").PROTOCOL

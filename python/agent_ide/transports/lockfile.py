@@ -30,6 +30,7 @@ __all__ = [
     "Lock",
     "ensure_private_folder",
     "is_ours",
+    "is_private",
     "owner_is_dead",
     "port_refuses",
     "read_ours",
@@ -76,6 +77,16 @@ def ensure_private_folder(path: Path) -> None:
                 os.fchmod(folder, 0o700)
     except OSError as error:
         raise LockFolderError(_refusal(path, error)) from error
+
+
+def is_private(path: Path) -> bool:
+    """A folder of this user that nobody else can enter; looked at only: it may be /tmp."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return False
+    ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
+    return ours and stat.S_IMODE(facts.st_mode) & 0o077 == 0
 
 
 def write_atomically(path: Path, lock: Mapping[str, object]) -> None:

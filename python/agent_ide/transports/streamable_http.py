@@ -24,7 +24,16 @@ from agent_ide.errors import RpcError, ServeError
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import Exchange
 
-__all__ = ["Admission", "HttpServer", "Service", "Session", "listen_tcp", "listen_unix"]
+__all__ = [
+    "MAX_UNIX_PATH_BYTES",
+    "Admission",
+    "HttpServer",
+    "Service",
+    "Session",
+    "listen_pipe",
+    "listen_tcp",
+    "listen_unix",
+]
 
 logger = logging.getLogger(__name__)
 

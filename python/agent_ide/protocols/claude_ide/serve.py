@@ -20,6 +20,7 @@ from agent_ide import version
 from agent_ide.errors import RpcError, ServeError
 from agent_ide.model import ClientId
 from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec
+from agent_ide.protocols.calls import outcome
 from agent_ide.protocols.claude_ide import discovery, messages
 from agent_ide.protocols.claude_ide.session import ClaudeSession
 from agent_ide.protocols.claude_ide.tools import AGENT, TITLE, TOOLS, ClaudeTools
@@ -233,7 +234,7 @@ class ClaudeServer:
 
     async def _run(self, peer: Peer, call: ToolCall) -> None:
         try:
-            reply = await self._outcome(peer, call)
+            reply = await outcome(call, self._tools.run(peer.session.client, call))
         except asyncio.CancelledError:
             reply = call.exchange.drop(call)
         finally:
@@ -244,16 +245,6 @@ class ClaudeServer:
             error = RpcError(RpcError.SERVER_ERROR, "the answer is over 16 MiB")
             reply = jsonrpc.encode_error(call.id, error)
         await peer.connection.send(reply)
-
-    async def _outcome(self, peer: Peer, call: ToolCall) -> bytes | None:
-        logger.debug("< %s calls %s", peer.session.client, call.spec.name)
-        try:
-            return call.exchange.answer(call, await self._tools.run(peer.session.client, call))
-        except RpcError as error:
-            return call.exchange.fail(call, error)
-        except Exception:  # the root of a call: the agent gets an answer, the log the reason
-            logger.exception("! %s failed", call.spec.name)
-            return call.exchange.fail(call, RpcError.internal())
 
     # -- pushes ---------------------------------------------------------------------------------
 

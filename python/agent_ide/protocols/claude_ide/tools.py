@@ -15,7 +15,7 @@ import msgspec
 
 from agent_ide.editor.port import Editor
 from agent_ide.editor.state import EditorState
-from agent_ide.errors import EditorError, RpcError, ToolError
+from agent_ide.errors import RpcError, ToolError
 from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal, Selection
 from agent_ide.notebook.kernel import Image, Kernels
 from agent_ide.protocols.claude_ide import messages
@@ -179,15 +179,13 @@ class ClaudeTools:
         self._handlers = dict(handlers)
 
     async def run(self, client: ClientId, call: ToolCall) -> ToolResult:
-        """A tool's result; what went wrong for the agent to know is a failed one.
+        """A tool's result.
 
         Raises:
+            ToolError, EditorError: it failed, for the agent to know why.
             RpcError: the call itself is wrong.
         """
-        try:
-            return await self._handlers[call.spec.name](client, call.arguments)
-        except (ToolError, EditorError) as error:
-            return ToolResult.of_error(str(error))
+        return await self._handlers[call.spec.name](client, call.arguments)
 
     def forget(self, client: ClientId) -> None:
         self._edited.pop(client, None)

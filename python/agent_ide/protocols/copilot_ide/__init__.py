@@ -1,0 +1,1 @@
+"""GitHub Copilot CLI's /ide protocol: MCP Streamable HTTP on a unix socket or named pipe."""

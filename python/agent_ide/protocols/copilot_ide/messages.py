@@ -1,0 +1,190 @@
+"""The words of Copilot CLI's IDE protocol; pure.
+
+Owns:     how our values look on its wire, and how a verdict is answered.
+Not here: tools' schemas (tools.py), the session (session.py).
+Source:   doc/protocols/copilot-ide.md, seen with Copilot CLI 1.0.102.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agent_ide.errors import ToolError
+from agent_ide.model import (
+    Accepted,
+    Cancelled,
+    CancelledBy,
+    Diagnostic,
+    Failed,
+    Position,
+    Range,
+    Rejected,
+    RejectedBy,
+    Selection,
+    Severity,
+    Verdict,
+)
+from agent_ide.wire import jsonrpc
+from agent_ide.wire.mcp import ToolResult
+from agent_ide.wire.uri import to_uri
+
+__all__ = [
+    "add_file_reference",
+    "answer_close",
+    "answer_verdict",
+    "diagnostics_changed",
+    "diagnostics_result",
+    "harmless",
+    "selection_changed",
+    "selection_result",
+]
+
+_SEVERITIES = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFORMATION: "information",
+    Severity.HINT: "hint",
+}
+
+_CANCELLED_TRIGGERS = {
+    CancelledBy.CLIENT: "closed_via_tool",
+    CancelledBy.REPLACED: "closed_via_tool",
+    CancelledBy.REQUEST: "client_disconnected",
+    CancelledBy.CLIENT_GONE: "client_disconnected",
+    CancelledBy.TIMEOUT: "timeout",
+}
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+MAX_NAME_CHARS = 80
+
+
+def _position(position: Position) -> dict[str, int]:
+    return {"line": position.line, "character": position.character}
+
+
+def _range(span: Range) -> dict[str, Any]:
+    return {"start": _position(span.start), "end": _position(span.end)}
+
+
+def _selection(selection: Selection) -> dict[str, Any]:
+    return {
+        "text": selection.text,
+        "filePath": selection.path,
+        "fileUrl": to_uri(selection.path),
+        "selection": {**_range(selection.range), "isEmpty": selection.range.empty},
+    }
+
+
+def selection_changed(selection: Selection | None, last_path: str) -> bytes:
+    """The push. There is no message for "no file": an empty selection in the last one clears."""
+    if selection is None:
+        nowhere = Position(0, 0)
+        selection = Selection(last_path, Range(nowhere, nowhere), "")
+    return jsonrpc.encode_notification("selection_changed", _selection(selection))
+
+
+def selection_result(selection: Selection | None, current: bool) -> ToolResult:
+    """`current`: from the active editor, not only remembered. Without any: the text is `null`."""
+    if selection is None:
+        return ToolResult.of_json(None)
+    return ToolResult.of_json({"current": current, **_selection(selection)})
+
+
+def add_file_reference(path: str, start_line: int | None, end_line: int | None) -> bytes:
+    """The push that types `@path` or `@path:1-2` into the prompt; all four keys are required."""
+    span = None
+    if start_line is not None and end_line is not None:
+        # the end is exclusive: the first character of the next line takes the last one in whole
+        span = _range(Range(Position(start_line, 0), Position(end_line, 1)))
+    params = {"filePath": path, "fileUrl": to_uri(path), "selection": span, "selectedText": None}
+    return jsonrpc.encode_notification("add_file_reference", params)
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "message": diagnostic.message,
+        "severity": _SEVERITIES[diagnostic.severity],
+        "range": _range(diagnostic.range),
+    }
+    if diagnostic.source is not None:
+        entry["source"] = diagnostic.source
+    if diagnostic.code is not None:
+        entry["code"] = diagnostic.code
+    return entry
+
+
+def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
+    return ToolResult.of_json(
+        [
+            {
+                "uri": to_uri(path),
+                "filePath": path,
+                "diagnostics": [_diagnostic(item) for item in items],
+            }
+            for path, items in files.items()
+        ]
+    )
+
+
+def diagnostics_changed(files: Iterable[tuple[str, Sequence[Diagnostic]]]) -> bytes:
+    """The push: only the files that changed, an empty list for one that became clean."""
+    uris = [
+        {"uri": to_uri(path), "diagnostics": [_diagnostic(item) for item in items]}
+        for path, items in files
+    ]
+    return jsonrpc.encode_notification("diagnostics_changed", {"uris": uris})
+
+
+def answer_verdict(path: str, tab_name: str, verdict: Verdict) -> ToolResult:
+    """open_diff's answer.
+
+    Raises:
+        ToolError: the view could not be opened; the CLI's own prompt stays.
+    """
+    name = os.path.basename(path)
+    match verdict:
+        case Accepted():
+            result, trigger = "SAVED", "accepted_via_button"
+            message = f"User accepted changes for {name}"
+        case Rejected(RejectedBy.VIEW_CLOSED):
+            result, trigger = "REJECTED", "closed_via_tab"
+            message = f"User rejected changes for {name}"
+        case Rejected():
+            result, trigger = "REJECTED", "rejected_via_button"
+            message = f"User rejected changes for {name}"
+        case Cancelled(by):
+            result, trigger = "REJECTED", _CANCELLED_TRIGGERS[by]
+            message = f"The diff of {name} was closed: {by.value}"
+        case Failed(reason):
+            raise ToolError(f"The diff could not be opened in Neovim: {reason}")
+    return ToolResult.of_json(
+        {
+            "success": True,
+            "result": result,
+            "trigger": trigger,
+            "tab_name": tab_name,
+            "message": message,
+        }
+    )
+
+
+def answer_close(tab_name: str, was_open: bool) -> ToolResult:
+    how = "closed and changes rejected" if was_open else "was closed already"
+    return ToolResult.of_json(
+        {
+            "success": True,
+            "already_closed": not was_open,
+            "tab_name": tab_name,
+            "message": f'Diff "{tab_name}" {how}',
+        }
+    )
+
+
+def harmless(name: str) -> str:
+    """A session's name for the user's screen: one line, no terminal escapes, not endless."""
+    shown = _CONTROL.sub(" ", name).strip()
+    return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"

@@ -1,0 +1,221 @@
+"""The six tools of Copilot CLI's IDE protocol.
+
+Owns:     their schemas, and what each asks of editor, state and reviews.
+Not here: words of the answers (messages.py), transport (serve.py).
+Source:   doc/protocols/copilot-ide.md#tools. The CLI itself calls open_diff, close_diff and
+          update_session_name; its model sees get_selection and get_diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from agent_ide.editor.port import Editor
+from agent_ide.editor.state import EditorState
+from agent_ide.errors import RpcError
+from agent_ide.model import CancelledBy, Proposal
+from agent_ide.protocols.copilot_ide import messages
+from agent_ide.protocols.copilot_ide.session import CopilotSession
+from agent_ide.review.reviews import Reviews
+from agent_ide.wire.mcp import ToolCall, ToolResult
+from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
+from agent_ide.wire.uri import from_uri
+
+__all__ = ["AGENT", "TITLE", "TOOLS", "CopilotTools", "DiffPolicy"]
+
+AGENT = "copilot"
+TITLE = "Copilot CLI"
+
+
+class Nothing(NoArguments, frozen=True, forbid_unknown_fields=True):
+    """No parameters, and none are taken."""
+
+
+class UriArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    uri: str | None = None
+
+
+class OpenDiffArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    original_file_path: str
+    new_file_contents: str
+    tab_name: str
+
+
+class TabArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tab_name: str
+
+
+class NameArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+
+
+def _spec(
+    name: str,
+    description: str,
+    arguments: type[msgspec.Struct] = Nothing,
+    parameters: Mapping[str, str] | None = None,
+) -> ToolSpec:
+    schema: dict[str, Any] = {"additionalProperties": False}
+    if parameters:
+        schema["$schema"] = "http://json-schema.org/draft-07/schema#"
+    return ToolSpec(
+        name,
+        description,
+        arguments,
+        properties={
+            parameter: {"type": "string", "description": text}
+            for parameter, text in (parameters or {}).items()
+        },
+        extras={"execution": {"taskSupport": "forbidden"}},
+        schema_extras=schema,
+    )
+
+
+TOOLS = ToolSet(
+    [
+        _spec("get_vscode_info", "Get information about the editor (Neovim)"),
+        _spec(
+            "get_selection",
+            "Get the text that the user has selected in the editor, or the cursor's position",
+        ),
+        _spec(
+            "get_diagnostics",
+            "Get language diagnostics (errors, warnings, hints) from the editor",
+            UriArguments,
+            {"uri": "File URI to get diagnostics for. Without it, diagnostics for all files."},
+        ),
+        _spec(
+            "open_diff",
+            "Open a diff of a file and wait until the user accepts or rejects it",
+            OpenDiffArguments,
+            {
+                "original_file_path": "Path to the original file",
+                "new_file_contents": "The contents that are proposed for the file",
+                "tab_name": "Name of the diff's tab",
+            },
+        ),
+        _spec(
+            "close_diff",
+            "Close a diff by the name of its tab",
+            TabArguments,
+            {"tab_name": "Name of the diff's tab"},
+        ),
+        _spec(
+            "update_session_name",
+            "Set the name under which the editor shows this session",
+            NameArguments,
+            {"name": "The name"},
+        ),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPolicy:
+    """Options of reviews for this agent.
+
+    timeout_s: an open_diff without a verdict is rejected after this; None waits for ever.
+    closing:   what the user's closing of the view means.
+    """
+
+    timeout_s: float | None
+    closing: Literal["rejects", "hides"]
+
+
+class CopilotTools:
+    """Runs tool calls of every client."""
+
+    def __init__(
+        self,
+        editor: Editor,
+        state: EditorState,
+        reviews: Reviews,
+        policy: DiffPolicy,
+        info: Mapping[str, str],
+        track_selection: bool,
+    ) -> None:
+        self._editor = editor
+        self._state = state
+        self._reviews = reviews
+        self._policy = policy
+        self._info = info
+        self._track_selection = track_selection
+        handlers: list[tuple[str, Callable[[CopilotSession, Any], Awaitable[ToolResult]]]] = [
+            ("get_vscode_info", self._vscode_info),
+            ("get_selection", self._selection),
+            ("get_diagnostics", self._diagnostics),
+            ("open_diff", self._open_diff),
+            ("close_diff", self._close_diff),
+            ("update_session_name", self._session_name),
+        ]
+        self._handlers = dict(handlers)
+
+    async def run(self, session: CopilotSession, call: ToolCall) -> ToolResult:
+        """A tool's result.
+
+        Raises:
+            EditorError, ToolError: it failed, for the agent to know why.
+            RpcError: the call itself is wrong.
+        """
+        return await self._handlers[call.spec.name](session, call.arguments)
+
+    async def _vscode_info(self, _session: CopilotSession, _: Nothing) -> ToolResult:
+        return ToolResult.of_json(self._info)
+
+    async def _selection(self, _session: CopilotSession, _: Nothing) -> ToolResult:
+        current = self._state.selection
+        if not self._track_selection:
+            current = await self._editor.read_selection()
+        if current is None:
+            return messages.selection_result(self._state.latest, current=False)
+        if current.truncated:
+            whole = await self._editor.read_selection()
+            if whole is not None and (whole.path, whole.range) == (current.path, current.range):
+                current = whole
+        return messages.selection_result(current, current=True)
+
+    async def _diagnostics(self, _session: CopilotSession, arguments: UriArguments) -> ToolResult:
+        if not arguments.uri:
+            return messages.diagnostics_result(self._state.diagnostics)
+        path = _path(arguments.uri)
+        return messages.diagnostics_result({path: self._state.diagnostics_of(path)})
+
+    async def _open_diff(self, session: CopilotSession, arguments: OpenDiffArguments) -> ToolResult:
+        path, tab_name = _path(arguments.original_file_path), arguments.tab_name
+        namesake = self._reviews.find(AGENT, tab_name)
+        if namesake is not None:
+            await self._reviews.close(namesake, CancelledBy.REPLACED)
+        proposal = Proposal(
+            AGENT,
+            TITLE,
+            session.client,
+            path,
+            tab_name,
+            arguments.new_file_contents.replace("\r\n", "\n"),
+            # the CLI writes its own text, whatever the user made of it
+            writes="proposed",
+            closing=self._policy.closing,
+        )
+        verdict = await self._reviews.propose(proposal, self._policy.timeout_s)
+        return messages.answer_verdict(path, tab_name, verdict)
+
+    async def _close_diff(self, _session: CopilotSession, arguments: TabArguments) -> ToolResult:
+        review = self._reviews.find(AGENT, arguments.tab_name)
+        if review is not None:
+            await self._reviews.close(review)
+        return messages.answer_close(arguments.tab_name, was_open=review is not None)
+
+    async def _session_name(self, session: CopilotSession, arguments: NameArguments) -> ToolResult:
+        session.name = messages.harmless(arguments.name)
+        return ToolResult.of_json({"success": True})
+
+
+def _path(given: str) -> str:
+    path = from_uri(given)
+    if path is None:
+        raise RpcError.invalid_params("an absolute path or a file:// URI is expected")
+    return path
