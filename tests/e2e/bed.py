@@ -6,6 +6,7 @@ Not here: how an editor or a CLI is driven (editor.py, claude.py).
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -94,12 +95,16 @@ class Bed:
     def evidence(self) -> list[tuple[str, str]]:
         """Titles and texts of what a failed test should show: screens and logs."""
         screens = [(title, terminal.text().rstrip()) for title, terminal in self._screens]
-        logs = [
-            (f"end of {path.name}", path.read_text(encoding="utf-8", errors="replace")[-4000:])
-            for path in sorted((self.folder / "state").rglob("*"))
-            if path.is_file() and "log" in path.name and "agent_ide" in str(path)
-        ]
-        return screens + logs
+        return [*screens, ("end of the plugin's log", self.log()[-4000:])]
+
+    def log(self) -> str:
+        """The plugin's log, of both halves."""
+        paths = sorted((self.folder / "state").rglob("agent_ide*.log"))
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+
+    def logged_errors(self) -> list[str]:
+        """Lines of the log that tell of a fault, and of what was not caught."""
+        return [line for line in self.log().splitlines() if re.search(r"(?i)\berror\b", line)]
 
     def start(self, *files: str | Path) -> tuple[Editor, Claude]:
         editor = self.start_editor(*files)

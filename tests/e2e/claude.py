@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -133,10 +132,6 @@ class Claude:
 
     def stop(self) -> None:
         self.terminal.stop()
-
-    def kill(self) -> None:
-        """End it so that it can say nothing more."""
-        self.terminal.kill(signal.SIGKILL)
 
     def wait_ready(self) -> None:
         """Wait until it takes input."""

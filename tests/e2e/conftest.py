@@ -56,3 +56,4 @@ def model() -> Iterator[Model]:
 def bed(folder: Path, model: Model) -> Iterator[Bed]:
     with Bed(folder, model) as bed:
         yield bed
+    assert bed.logged_errors() == []

@@ -10,6 +10,7 @@ import stat
 import pytest
 
 from tests.e2e.bed import Bed, edit_turns
+from tests.e2e.claude import PROMPT
 from tests.e2e.editor import Editor
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
@@ -64,8 +65,10 @@ def test_the_selection_is_on_the_clis_screen_and_told_to_the_model(bed: Bed) -> 
     assert f"The user selected the lines 1 to 2 from {path}:\none\ntwo\n" in told
     editor.feed("<Esc>")
     cli.terminal.wait_for(r"In a\.txt")
-    editor.feed(":enew<CR>")
-    cli.terminal.wait_gone(r"⧉ In a\.txt\]")
+    # what must not be shared is not even named
+    bed.write(".env", "SECRET=1\n")
+    editor.feed(":edit .env<CR>V")
+    cli.terminal.wait_gone(rf"{PROMPT} \[⧉")
 
 
 def test_a_selection_made_before_the_cli_came_is_not_lost(bed: Bed) -> None:

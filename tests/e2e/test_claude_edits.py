@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,17 @@ def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str)
     assert editor.lines() == ["one", "two"]
 
 
+def test_a_proposal_that_the_user_turned_back_is_a_rejection(bed: Bed) -> None:
+    path = bed.write("a.txt", "one\ntwo\n")
+    editor, cli = bed.start("a.txt")
+    propose(bed, editor, cli, path)
+    editor.to_proposal()
+    editor.feed(":2s/TWO/two/<CR>:w<CR>")
+    cli.terminal.wait_for(r"(?i)rejected update to a\.txt", 2 * LIMIT_S)
+    editor.wait_no_review()
+    assert "takes that as a rejection" in editor.messages()
+
+
 def test_a_new_file_in_a_new_folder_is_made(bed: Bed) -> None:
     path = bed.project / "new/b.txt"
     editor, cli = bed.start()
@@ -86,6 +98,8 @@ def test_bytes_on_disk_are_kept(bed: Bed) -> None:
         "crlf.txt": b"one\r\ntwo\r\n",
         "no_newline.txt": b"one\ntwo",
         "bom.txt": b"\xef\xbb\xbfone\ntwo\n",
+        # too large to cross the channel in one piece
+        "large.txt": b"one\ntwo\n" + b"a line of some length, to fill the file\n" * 20_000,
     }
     editor, cli = bed.start()
     for name, before in texts.items():
@@ -116,11 +130,12 @@ def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed, key: str, a
     wait_until(lambda: editor.lines() == after.splitlines(), "the buffer's text")
 
 
-def test_a_cli_that_is_killed_takes_its_review_along(bed: Bed) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
-    cli.kill()
+    cli.terminal.kill(number)
     editor.wait_no_review()
     editor.wait_clients(0)
     assert path.read_text() == "one\ntwo\n"
