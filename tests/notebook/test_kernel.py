@@ -418,7 +418,7 @@ async def test_without_the_extra_the_error_names_the_cure(
 ) -> None:
     monkeypatch.delitem(sys.modules, "agent_ide.notebook.jupyter", raising=False)
     monkeypatch.setitem(sys.modules, "jupyter_client.kernelspec", None)
-    with pytest.raises(ToolError, match="pip install jupyter_client ipykernel"):
+    with pytest.raises(ToolError, match=":AgentIde install notebook"):
         await kernels.execute(notebook, None, "1", user.approve)
 
 
