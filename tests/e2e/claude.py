@@ -115,7 +115,7 @@ class Claude:
         if binary is None:
             raise FileNotFoundError("no Claude Code CLI")
         write_config(home, project)
-        environment = cli_environment(home, model_url)
+        environment = cli_environment(home, model_url) | {"TMPDIR": str(home)}
         environment |= {"CLAUDE_CODE_SSE_PORT": str(port), "ENABLE_IDE_INTEGRATION": "true"}
         self.terminal = Terminal(
             [str(binary), "--permission-mode", ask_mode(binary), *args],
