@@ -1,19 +1,22 @@
-"""One place for a test: a home, a project, a scripted model, and what is started in them.
+"""One place for a test: a home, a project, scripted models, and what is started in them.
 
 Owns:     the folders, the order in which things start and end.
-Not here: how an editor or a CLI is driven (editor.py, claude.py).
+Not here: how an editor or a CLI is driven (editor.py, claude.py, copilot.py).
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
+from tests.e2e.copilot import Copilot
 from tests.e2e.editor import Editor
 from tests.e2e.model import Model, say, use
+from tests.e2e.openai_model import OpenAiModel
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S
 
@@ -30,7 +33,7 @@ class Bed:
     """Folders and processes of one test.
 
     home, project: HOME of all, and the directory in which all start.
-    model:         the model that the CLIs ask.
+    model:         the model that Claude asks.
     """
 
     def __init__(self, folder: Path, model: Model) -> None:
@@ -48,6 +51,11 @@ class Bed:
 
     def __exit__(self, *_: object) -> None:
         self._running.close()
+
+    @cached_property
+    def copilot_model(self) -> OpenAiModel:
+        """The model that Copilot asks."""
+        return self._running.enter_context(OpenAiModel())
 
     def write(self, name: str, content: bytes | str) -> Path:
         """Put a file into the project."""
@@ -90,6 +98,17 @@ class Bed:
         if editor.call("bufname"):
             # once it shows the file it listens; it proposes an earlier edit in its terminal only
             cli.terminal.wait_for("⧉", 4 * LIMIT_S)
+        return cli
+
+    def start_copilot(self, editor: Editor) -> Copilot:
+        """Start a CLI beside Neovim and wait until it has found it by itself."""
+        editor.wait_copilot_lock()
+        before = editor.clients()
+        cli = Copilot(home=self.home, project=self.project, model_url=self.copilot_model.url)
+        self._running.enter_context(cli)
+        self._screens.append(("screen of the Copilot CLI", cli.terminal))
+        cli.wait_ready()
+        editor.wait_clients(len(before) + 1)
         return cli
 
     def evidence(self) -> list[tuple[str, str]]:

@@ -12,14 +12,20 @@ import pytest
 
 from tests.e2e.bed import Bed
 from tests.e2e.claude import claude_binary
+from tests.e2e.copilot import copilot_binary
 from tests.e2e.model import Model
+
+BINARIES = {"claude": claude_binary, "copilot": copilot_binary}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a CLI that is not there, with one line that counts them; CI must have it."""
-    if item.get_closest_marker("cli") is None or claude_binary() is not None:
+    marker = item.get_closest_marker("cli")
+    needed = (marker.args or ("claude",)) if marker is not None else ()
+    missing = [name for name in needed if BINARIES[name]() is None]
+    if not missing:
         return
-    reason = "no Claude Code CLI: `scripts/fetch_cli.py claude` fetches it"
+    reason = f"no {missing[0]} CLI: `scripts/fetch_cli.py {missing[0]}` fetches it"
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

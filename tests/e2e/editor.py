@@ -250,13 +250,32 @@ class Editor:
         port = int(paths[0].stem)
         return Lock(paths[0], port, content["authToken"], content["pid"], content)
 
+    def copilot_lock(self) -> dict[str, Any] | None:
+        """What the lock file for Copilot says, None when there is none (or one half written)."""
+        for path in self.copilot_locks():
+            try:
+                content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            except (FileNotFoundError, ValueError):
+                return None
+            return content
+        return None
+
+    def copilot_locks(self) -> list[Path]:
+        return sorted((self.home / ".copilot/ide").glob("*.lock"))
+
+    def wait_copilot_lock(self) -> dict[str, Any]:
+        """Wait until the Copilot server is up; what its lock file says."""
+        lock = wait_until(self.copilot_lock, "the lock file for Copilot", START_S)
+        assert lock is not None
+        return lock
+
     def leftovers(self) -> list[str]:
         """Files of the plugin that a Neovim which has ended must not leave: locks and sockets."""
         folders = (self.runtime, self.folder / "tmp")
         files = [path for folder in folders for path in folder.rglob("*") if path.is_socket()]
         # a killed Neovim leaves its own server's socket, which is none of the plugin's business
         files = [path for path in files if not path.name.startswith("nvim.")]
-        return [str(path) for path in [*files, *self.lock_folder.glob("*")]]
+        return [str(path) for path in [*files, *self.lock_folder.glob("*"), *self.copilot_locks()]]
 
 
 def running(pid: int) -> bool:

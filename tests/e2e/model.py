@@ -21,14 +21,12 @@ from typing import Any, Self, TypeAlias
 
 from tests.support.neovim import LIMIT_S, wait_until
 
-__all__ = ["Block", "Json", "Model", "say", "use"]
+__all__ = ["Block", "Json", "Model", "say", "texts", "use"]
 
 Json: TypeAlias = dict[str, Any]
 Block: TypeAlias = Json
 """A content block of an answer: text, or the use of a tool (its id is given when it is sent)."""
 
-# The main loop's requests offer these tools; side requests (titles, probes) use up no turn.
-_MAIN_TOOLS = frozenset({"Edit", "Write", "Bash"})
 _USAGE = {
     "input_tokens": 10,
     "output_tokens": 10,
@@ -51,6 +49,11 @@ class Model:
     requests: bodies of the main loop's requests, oldest first.
     """
 
+    path = "/v1/messages"
+
+    main_tools = frozenset({"Edit", "Write", "Bash"})
+    """The main loop's requests offer these; side requests (titles, probes) use up no turn."""
+
     def __init__(self) -> None:
         self.requests: list[Json] = []
         self._turns: list[list[Block]] = []
@@ -59,6 +62,8 @@ class Model:
         model = self
 
         class Handler(_Handler):
+            path_served = self.path
+
             def answer(self, body: Json) -> bytes:
                 return model._answer(body)
 
@@ -97,28 +102,34 @@ class Model:
 
     def last_results(self) -> str:
         """All tool results of the newest request, as text."""
-        return "\n".join(_texts(self._blocks("tool_result")))
+        return "\n".join(texts(self._blocks("tool_result")))
 
     def last_told(self) -> str:
         """All that the newest request says to the model in messages, as text."""
-        return "\n".join(_texts(self.requests[-1]["messages"] if self.requests else []))
+        return "\n".join(texts(self._messages()))
+
+    def _messages(self) -> list[Json]:
+        return self.requests[-1]["messages"] if self.requests else []
 
     def _blocks(self, kind: str) -> Iterator[Json]:
-        for message in self.requests[-1]["messages"] if self.requests else []:
+        for message in self._messages():
             if isinstance(message["content"], list):
                 yield from (block for block in message["content"] if block["type"] == kind)
 
     # -- answers ---------------------------------------------------------------------------
 
     def _answer(self, body: Json) -> bytes:
-        offered = {tool.get("name") for tool in body.get("tools", [])}
+        offered = {self._tool_name(tool) for tool in body.get("tools", [])}
         with self._lock:
-            if not offered & _MAIN_TOOLS:
+            if not offered & self.main_tools:
                 turn = [say("ok")]
             else:
                 self.requests.append(body)
                 turn = self._turns.pop(0) if self._turns else [say("The script has ended.")]
         return b"".join(self._events(str(body.get("model", "model")), turn))
+
+    def _tool_name(self, tool: Json) -> object:
+        return tool.get("name")
 
     def _events(self, name: str, turn: list[Block]) -> Iterator[bytes]:
         blocks = [self._with_id(block) for block in turn]
@@ -152,13 +163,14 @@ class Model:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    path_served = ""
 
     def answer(self, body: Json) -> bytes:
         raise NotImplementedError
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.path.split("?")[0] != "/v1/messages":
+        if self.path.split("?")[0] != self.path_served:
             self._send(404, "application/json", b"{}")
         else:
             # The whole stream in one piece: a CLI does not care how its events are cut.
@@ -192,12 +204,12 @@ def _parts(block: Block) -> tuple[Json, Json]:
     return {**block, "input": {}}, delta
 
 
-def _texts(value: object) -> Iterator[str]:
+def texts(value: object) -> Iterator[str]:
     """Every text in blocks and messages, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from _texts(value.get("text", value.get("content")))
+        yield from texts(value.get("text", value.get("content")))
     elif value is not None:
         for item in value if isinstance(value, (list, Iterator)) else ():
-            yield from _texts(item)
+            yield from texts(item)
