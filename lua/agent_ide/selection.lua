@@ -163,6 +163,14 @@ local function now(limit)
   return win and payload_of(api.nvim_win_get_buf(win), cursor_of(win), limit) or nothing()
 end
 
+--- A review may take the place of the only file window for a while: the user has not left the file.
+---@return boolean
+local function covered_by_review()
+  return vim.iter(api.nvim_tabpage_list_wins(0)):any(function(win)
+    return vim.b[api.nvim_win_get_buf(win)].agent_ide_review ~= nil
+  end)
+end
+
 --- Tell the host when it is something new.
 local function push()
   -- a command line or a question on the screen: the user has not moved anywhere
@@ -170,6 +178,9 @@ local function push()
     return
   end
   local selection = now(PUSHED_BYTES)
+  if selection.path == "" and covered_by_review() then
+    return
+  end
   if vim.deep_equal(selection, sent) then
     return
   end

@@ -294,6 +294,16 @@ def test_what_is_no_file_changes_nothing(nvim: Neovim, file: Path, command: str)
     assert ends(read(nvim)) == (1, 0, 1, 0, "")
 
 
+def test_a_review_in_place_of_the_file_changes_nothing(nvim: Neovim, file: Path) -> None:
+    review = {"id": 1, "agent": "claude", "path": str(file), "tab_name": "tab", "is_new": False}
+    nvim.call("review.show", {**review, "text": "x\n"})
+    nvim.feed("jk")
+    nvim.call("review.close", {"id": 1, "reason": "rejected"})
+    nvim.feed("j")
+    wait_ends(nvim, 1, 0, 1, 0, "")
+    assert NOTHING not in pushed(nvim)
+
+
 def test_the_last_file_window_closed_clears(nvim: Neovim, file: Path) -> None:
     nvim.command("split | terminal cat")
     nvim.command("wincmd p | close")
