@@ -57,7 +57,10 @@ local function quietly(run)
       end
     end,
   })
+  local messages = vim.o.shortmess
+  vim.opt.shortmess:append("AF")
   local ok, err = pcall(run)
+  vim.o.shortmess = messages
   api.nvim_del_autocmd(id)
   if not ok then
     return tostring(err)
@@ -132,6 +135,7 @@ local function show(buf, preview)
   if windows.in_normal_mode() then
     api.nvim_set_current_win(win)
   end
+  require("agent_ide.reload").look(buf)
   local problem = quietly(function()
     api.nvim_win_call(win, function()
       if api.nvim_win_get_buf(win) ~= buf or not api.nvim_buf_is_loaded(buf) then
@@ -202,24 +206,6 @@ function M.open(args, reply)
   reply(nil, describe(buf))
 end
 
---- Run what may ask the user something; each question is answered with Esc.
----@param run fun()
----@return boolean ok
----@return any error
-local function unasked(run)
-  local mode = api.nvim_get_mode().mode
-  local timer = assert(uv.new_timer())
-  timer:start(20, 20, function()
-    local now = api.nvim_get_mode()
-    if now.blocking or now.mode ~= mode then
-      api.nvim_input("<Esc>")
-    end
-  end)
-  local ok, err = pcall(run)
-  timer:close()
-  return ok, err
-end
-
 --- Write a file's buffer, as `:write` does.
 ---@param args { path: string }
 ---@param reply agent_ide.Reply
@@ -231,7 +217,7 @@ function M.save(args, reply)
   end
   local ok, err = true, nil
   if vim.bo[buf].modified or not uv.fs_stat(args.path) then
-    ok, err = unasked(function()
+    ok, err = require("agent_ide.unasked").run(function()
       api.nvim_buf_call(buf, function()
         vim.cmd.write({ mods = { silent = true } })
       end)

@@ -70,7 +70,7 @@ function M.read(args, reply)
       end
     end
   end
-  reply(nil, {})
+  reply()
 end
 
 return M

@@ -62,6 +62,23 @@ function M.guard_ends_soon(path)
   end
 end
 
+--- Let Neovim see now what became of a buffer's file: showing the buffer raises no question then.
+--- Unmodified it is read again; modified it stays, and `:w` asks as ever.
+---@param buf integer
+function M.look(buf)
+  if not api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= "" then
+    return
+  end
+  local was_guarded = guards[buf] ~= nil
+  guard(buf)
+  require("agent_ide.unasked").run(function()
+    vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
+  end)
+  if not was_guarded then
+    unguard(buf)
+  end
+end
+
 --- Whether the buffer holds what the file holds.
 ---@param buf integer
 ---@param path string
@@ -111,7 +128,7 @@ function M.reload(args, reply)
     vim.bo[buf].modified = false
   end
   if vim.bo[buf].modified then
-    vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
+    M.look(buf)
     local name = vim.fs.basename(args.path)
     local message = "%s was changed on disk; your unsaved changes are kept, :e! takes the file"
     require("agent_ide.notify").show(message:format(name), "warn")

@@ -194,11 +194,11 @@ function M.restore_sizes(tab, sizes)
   end
 end
 
---- Normal mode, no operator begun, no prompt open.
+--- Normal mode (also of a terminal), no operator begun, no prompt open.
 ---@return boolean
 function M.in_normal_mode()
   local mode = api.nvim_get_mode()
-  return mode.mode == "n" and not mode.blocking
+  return (mode.mode == "n" or mode.mode == "nt") and not mode.blocking
 end
 
 --- Run a function once windows may be opened and closed: not inside the command-line window.

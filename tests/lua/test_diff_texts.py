@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,22 @@ TEXTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reviews]:
+    with Reviews(tmp_path_factory.mktemp("texts")) as reviews:
+        yield reviews
+
+
+@pytest.fixture
+def shared(one_for_all: Reviews) -> Reviews:
+    """A Neovim for many small cases, as if it was new."""
+    one_for_all.close("rejected")
+    one_for_all.nvim.events.clear()
+    one_for_all.file.write_text(OLD)
+    one_for_all.nvim.command("silent %bwipeout!")
+    return one_for_all
+
+
 def shown_and_accepted(bed: Reviews, text: str) -> str:
     bed.show(text)
     bed.nvim.feed(":w<CR>")
@@ -44,9 +61,8 @@ def shown_and_accepted(bed: Reviews, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_accepted_unchanged(tmp_path: Path, name: str) -> None:
-    with Reviews(tmp_path) as bed:
-        assert shown_and_accepted(bed, TEXTS[name]) == TEXTS[name]
+def test_accepted_unchanged(shared: Reviews, name: str) -> None:
+    assert shown_and_accepted(shared, TEXTS[name]) == TEXTS[name]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +79,10 @@ def test_accepted_unchanged(tmp_path: Path, name: str) -> None:
         ("a\n", "dd:undo<CR>", "a\n"),
     ],
 )
-def test_accepted_changed(tmp_path: Path, proposed: str, keys: str, accepted: str) -> None:
-    with Reviews(tmp_path, edit=False) as bed:
-        bed.nvim.command("cd /")
-        bed.show(proposed)
-        bed.nvim.feed("gg" + keys + ":w<CR>")
-        assert bed.wait_accepted() == accepted
+def test_accepted_changed(shared: Reviews, proposed: str, keys: str, accepted: str) -> None:
+    shared.show(proposed)
+    shared.nvim.feed("gg" + keys + ":w<CR>")
+    assert shared.wait_accepted() == accepted
 
 
 OLD_FILES = {
@@ -84,12 +98,13 @@ OLD_FILES = {
 
 
 @pytest.mark.parametrize("kind", OLD_FILES)
-def test_the_old_side_as_neovim_reads_it(tmp_path: Path, kind: str) -> None:
+def test_the_old_side_as_neovim_reads_it(shared: Reviews, kind: str) -> None:
     data, lines = OLD_FILES[kind]
-    with Reviews(tmp_path, old=data, edit=False) as bed:
-        bed.show()
-        assert bed.lines(bed.window("disk")["buf"]) == lines
-        assert not bed.nvim.lua("return vim.bo[...].modified", bed.window("disk")["buf"])
+    shared.file.write_bytes(data)
+    shared.show()
+    buffer = shared.window("disk")["buf"]
+    assert shared.lines(buffer) == lines
+    assert not shared.nvim.lua("return vim.bo[...].modified", buffer)
 
 
 def test_the_old_side_is_the_disk_not_the_buffer(tmp_path: Path) -> None:
@@ -129,19 +144,17 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_are_not_simple(tmp_path: Path, name: str) -> None:
-    with Reviews(tmp_path, edit=False) as bed:
-        file = bed.project / name
-        file.write_text(OLD)
-        bed.nvim.lua("vim.cmd.edit(vim.fn.fnameescape(...))", str(bed.file))
-        before = bed.windows()
-        bed.show(path=file)
-        assert bed.lines(bed.window("disk")["buf"]) == OLD.splitlines()
-        bed.nvim.feed(":w<CR>")
-        assert bed.wait_accepted() == PROPOSED
-        bed.close("accepted")
-        assert bed.windows() == before
-        bed.is_gone()
+def test_names_that_are_not_simple(shared: Reviews, name: str) -> None:
+    file = shared.project / name
+    file.write_text(OLD)
+    before = shared.windows()
+    shared.show(path=file)
+    assert shared.lines(shared.window("disk")["buf"]) == OLD.splitlines()
+    shared.nvim.feed(":w<CR>")
+    assert shared.wait_accepted() == PROPOSED
+    shared.close("accepted")
+    assert shared.windows() == before
+    shared.is_gone()
 
 
 def test_colours_without_the_filetype_event(tmp_path: Path) -> None:

@@ -263,6 +263,8 @@ local function put_back(self, win)
   if not api.nvim_buf_is_valid(buf) then
     buf = api.nvim_create_buf(true, false)
   end
+  -- its file may have been written by now
+  require("agent_ide.reload").look(buf)
   windows.swap_buffer(win, buf)
   if buf == self.before.buf then
     api.nvim_win_call(win, function()
