@@ -121,6 +121,19 @@ function M.swap_buffer(win, buf)
   end)
 end
 
+--- Close a window; the last one gets an empty buffer, since Neovim needs one.
+---@param win integer
+function M.close(win)
+  local others = vim.tbl_filter(function(other)
+    return other ~= win and api.nvim_win_get_config(other).relative == ""
+  end, api.nvim_list_wins())
+  if #others == 0 then
+    api.nvim_win_set_buf(win, api.nvim_create_buf(true, false))
+  else
+    api.nvim_win_close(win, true)
+  end
+end
+
 --- Run a function that makes or closes windows while the others keep their sizes. ('noequalalways'
 --- is no way: setting 'equalalways' again makes all windows equal.)
 ---@param tab integer

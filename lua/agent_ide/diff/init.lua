@@ -4,6 +4,7 @@
 --- Not here: their lifecycle (the host's), windows (`split.lua`), the buffer (`proposal.lua`).
 local M = {}
 
+local label = require("agent_ide.diff.label")
 local kept = require("agent_ide.diff.kept")
 local notify = require("agent_ide.notify")
 local rpc = require("agent_ide.rpc")
@@ -39,40 +40,6 @@ local windows = require("agent_ide.windows")
 ---@type table<agent_ide.ReviewId, agent_ide.diff.Shown>
 local reviews = {}
 
----@return { accept: string|false, reject: string|false }
-local function keys()
-  local configured = require("agent_ide.config").get().diff.keys
-  return configured or { accept = false, reject = false }
-end
-
---- A key as it is typed.
----@param name "accept"|"reject"
----@return string
-local function hint(name)
-  local key = keys()[name]
-  if not key then
-    return ""
-  end
-  local leader, local_leader = vim.g.mapleader or "\\", vim.g.maplocalleader or "\\"
-  key = key:gsub("<[Ll]eader>", (vim.fn.keytrans(leader):gsub("%%", "%%%%")))
-  key = key:gsub("<[Ll]ocal[Ll]eader>", (vim.fn.keytrans(local_leader):gsub("%%", "%%%%")))
-  return key .. " or "
-end
-
---- What the winbar says.
----@param shown agent_ide.diff.Shown
----@return string
-local function describe_state(shown)
-  if shown.leaving then
-    return "over (" .. shown.leaving .. "): it closes when you are back in Normal mode"
-  elseif shown.told == "accept" then
-    return ("accepted: waiting for %s to write the file"):format(shown.request.agent)
-  elseif shown.told == "reject" then
-    return "rejected"
-  end
-  return ("%s:w accepts, %s:q rejects"):format(hint("accept"), hint("reject"))
-end
-
 ---@param shown agent_ide.diff.Shown
 ---@param event "accept"|"reject"
 ---@param packed table
@@ -84,14 +51,14 @@ local function tell(shown, event, packed)
   shown.told = event
   shown.proposal:freeze()
   if shown.view then
-    shown.view:label(describe_state(shown))
+    shown.view:label(label.state(shown))
   end
 end
 
 ---@param shown agent_ide.diff.Shown
 local function accept(shown)
   if shown.told or shown.leaving then
-    return notify.show(describe_state(shown))
+    return notify.show(label.state(shown))
   end
   tell(shown, "accept", rpc.pack_text(shown.proposal:text()))
 end
@@ -106,8 +73,9 @@ end
 ---@param buf integer
 ---@param shown agent_ide.diff.Shown
 local function map_keys(buf, shown)
+  local keys = require("agent_ide.config").get().diff.keys
   for name, decide in pairs({ accept = accept, reject = reject }) do
-    local key = keys()[name]
+    local key = keys and keys[name]
     if key then
       vim.keymap.set("n", key, function()
         decide(shown)
@@ -199,7 +167,7 @@ local function open_view(shown, reply)
     return reply(problem)
   end
   shown.view = view
-  view:label(describe_state(shown))
+  view:label(label.state(shown))
   map_keys(shown.proposal.buf, shown)
   map_keys(view.old_buf, shown)
   reply()
@@ -260,7 +228,7 @@ function M.close(args, reply)
   shown.leaving = args.reason
   local typing_in_it = shown.view and shown.view:has_cursor() and not windows.in_normal_mode()
   if typing_in_it then
-    shown.view:label(describe_state(shown))
+    shown.view:label(label.state(shown))
     windows.when_in_normal_mode(function()
       if reviews[args.id] == shown and shown.leaving then
         close(shown, shown.leaving)

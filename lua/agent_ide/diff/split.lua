@@ -116,30 +116,17 @@ local function to_first_hunk(self)
   end
 end
 
---- Text for a winbar: nothing of it is an item or a line break.
----@param text string
----@return string
-local function escape(text)
-  return (vim.fn.strtrans(text):gsub("%%", "%%%%"))
-end
-
 --- Say in both windows what they show.
 ---@param state string what the user can do, or what is awaited
 function Split:label(state)
-  local name = escape(vim.fn.fnamemodify(self.review.path, ":~:."))
-  local old = self.review.is_new and "new file, not on disk yet" or "on disk"
-  local basename = escape(vim.fs.basename(self.review.path))
+  local label = require("agent_ide.diff.label")
   local labels = {
-    [self.old_win] = (" %s: %%<%s"):format(old, name),
-    [self.new_win] = (" %s: %s%%=  %%<%s "):format(
-      escape(self.review.agent),
-      basename,
-      escape(state)
-    ),
+    [self.old_win] = label.old(self.review),
+    [self.new_win] = label.new(self.review, state),
   }
-  for win, label in pairs(labels) do
+  for win, text in pairs(labels) do
     if api.nvim_win_is_valid(win) then
-      set_local(win, { winbar = label })
+      set_local(win, { winbar = text })
     end
   end
 end
@@ -181,6 +168,13 @@ local function watch(self)
   end
 end
 
+---@param self agent_ide.diff.Split
+local function tell_tab(self)
+  local message = "%s proposes a change of %s: see tab page %d"
+  local name, number = vim.fs.basename(self.review.path), api.nvim_tabpage_get_number(self.tab)
+  require("agent_ide.notify").show(message:format(self.review.agent, name, number))
+end
+
 --- Open the view.
 ---@param review agent_ide.diff.Request
 ---@param proposal agent_ide.diff.Proposal
@@ -217,11 +211,7 @@ function M.open(review, proposal, on_broken)
   if place.focus then
     self:focus()
   elseif self.tab_is_ours then
-    local message = "%s proposes a change of %s: see tab page %d"
-    local number = api.nvim_tabpage_get_number(self.tab)
-    require("agent_ide.notify").show(
-      message:format(review.agent, vim.fs.basename(review.path), number)
-    )
+    tell_tab(self)
   end
   return self
 end
@@ -238,21 +228,6 @@ end
 function Split:has_cursor()
   local win = api.nvim_get_current_win()
   return win == self.new_win or win == self.old_win
-end
-
----@param win integer
-local function close_window(win)
-  local is_last = #api.nvim_list_tabpages() == 1
-    and #vim.tbl_filter(function(other)
-        return api.nvim_win_get_config(other).relative == ""
-      end, api.nvim_tabpage_list_wins(0))
-      == 1
-  if is_last then
-    -- the user has closed all others; Neovim needs one
-    api.nvim_win_set_buf(win, api.nvim_create_buf(true, false))
-  else
-    api.nvim_win_close(win, true)
-  end
 end
 
 --- Show again what the old side's window showed.
@@ -291,7 +266,7 @@ local function restore_windows(self)
   end
   for win, shown in pairs({ [self.old_win] = old_shown, [self.new_win] = new_shown }) do
     if shown and win ~= stays then
-      close_window(win)
+      windows.close(win)
     end
   end
   if stays then

@@ -40,9 +40,15 @@ local sentinel
 local group = api.nvim_create_augroup("agent_ide.typed_write", { clear = true })
 local keys = api.nvim_create_namespace("agent_ide.typed_write")
 
+--- `:%bdelete!` takes it as well.
+---@return boolean
+local function has_sentinel()
+  return sentinel ~= nil and api.nvim_buf_is_loaded(sentinel)
+end
+
 ---@param modified boolean
 local function set_sentinel(modified)
-  if sentinel and api.nvim_buf_is_valid(sentinel) then
+  if has_sentinel() then
     vim.bo[sentinel].modified = modified
   end
 end
@@ -144,6 +150,7 @@ function M.is_typed(event, name)
   local first = api.nvim_buf_get_mark(event.buf, "[")[1]
   local last = api.nvim_buf_get_mark(event.buf, "]")[1]
   return since.key
+    and has_sentinel()
     and not since.sweep
     and not called_from_lua(2)
     and not vim.fn.expand("<stack>"):find("..", 1, true)
