@@ -29,7 +29,7 @@ PROMPT = "❯"
 READY = r"/ commands"
 """A hint below an empty prompt, once everything is loaded."""
 
-ASKS = r"(?m)^.*❯ 1\. Yes\b"
+ASKS = r"❯ \d\. (?:Yes|No)\b"
 """The CLI's own question about an edit, also while it is open in the editor."""
 
 
@@ -125,12 +125,22 @@ class Copilot:
         self.terminal.wait_for(f"{PROMPT}.*{re.escape(text)}")
 
     def prompt(self, text: str) -> None:
-        """Type a prompt and submit it. Enter comes once the text shows, else both are one paste."""
+        """Type a prompt once it is idle and submit it.
+
+        Enter comes once the text shows, else both are one paste.
+        """
+        self.wait_ready()
         self.write(text)
         typed = rf"{PROMPT}[^\n]*{re.escape(text)}[^\n]*\n─"
         self.terminal.press_until_gone(typed, "Enter")
 
     def decide(self, key: str) -> None:
-        """Answer the CLI's own question about an edit."""
+        """Answer the CLI's own question about an edit: "1" yes, "3" no, or "Escape"."""
         self.terminal.wait_for(ASKS, 4 * LIMIT_S)
+        if key == "3":
+            # it wants a text about what to do instead
+            self.terminal.press_until(r"❯ 3\. No", key)
+            self.terminal.type("nothing")
+            self.terminal.wait_for(r"❯ 3\. .*nothing")
+            key = "Enter"
         self.terminal.press_until_gone(ASKS, key)
