@@ -232,6 +232,12 @@ class Editor:
         assert pid is not None
         return pid
 
+    def kill_host(self) -> None:
+        """Kill the host and wait for the next one."""
+        pid = self.wait_host()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: self.host_pid() not in (None, pid), "a new host", 2 * LIMIT_S)
+
     # -- what lies on disk -----------------------------------------------------------------
 
     @property

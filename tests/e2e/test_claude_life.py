@@ -15,20 +15,13 @@ from tests.support.neovim import LIMIT_S, wait_until
 pytestmark = [pytest.mark.e2e, pytest.mark.cli]
 
 
-def kill_host(editor: Editor) -> None:
-    """Kill the host and wait for the next one."""
-    pid = editor.wait_host()
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: editor.host_pid() not in (None, pid), "a new host", 2 * LIMIT_S)
-
-
 def test_the_cli_reconnects_to_the_same_port_after_the_host_was_killed(bed: Bed) -> None:
     bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     before = editor.lock()
     editor.feed("ggVj")
     cli.terminal.wait_for(r"2 lines selected")
-    kill_host(editor)
+    editor.kill_host()
     cli.terminal.wait_gone(r"2 lines selected")
     after = editor.lock()
     assert before is not None
@@ -47,7 +40,7 @@ def test_a_review_of_a_killed_host_closes_and_the_cli_decides(bed: Bed) -> None:
     editor.wait_review(path)
     editor.to_proposal()
     editor.feed("Gomine<Esc>")
-    kill_host(editor)
+    editor.kill_host()
     editor.wait_no_review()
     # what the user typed is not lost with it
     assert ":AgentIde recover" in editor.messages()
