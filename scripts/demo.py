@@ -167,6 +167,9 @@ def rehearse(project: Path) -> int:
 
 
 def main(argv: list[str]) -> int:
+    # a closed terminal window must not leave the folder
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(1))
     folder = Path(tempfile.mkdtemp(prefix="agent-ide-demo-")).resolve()
     project = folder / "project"
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import Terminal
-from tests.support.neovim import LIMIT_S, REPO
+from tests.support.neovim import LIMIT_S, REPO, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -33,6 +33,14 @@ def test_it_goes_through_all_steps_by_itself(folder: Path, environment: dict[str
     assert done.stdout.endswith("The demo has passed.\n")
     assert done.stderr == ""
     assert not list(folder.glob("agent-ide-demo-*"))
+
+
+def test_a_closed_terminal_leaves_nothing(folder: Path, environment: dict[str, str]) -> None:
+    with Terminal(DEMO, env=environment, cwd=folder, size=(160, 40)) as terminal:
+        terminal.wait_for("Connected to Neovim", 4 * LIMIT_S)
+        terminal.hang_up()
+        terminal.wait_ended()
+        wait_until(lambda: not list(folder.glob("agent-ide-demo-*")), "the removal")
 
 
 def test_in_a_terminal_the_user_decides(folder: Path, environment: dict[str, str]) -> None:
