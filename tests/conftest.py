@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,13 @@ import pytest
 def repo() -> Path:
     """The checkout under test."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A private folder whose path leaves room for a unix socket's; tmp_path's may not."""
+    with tempfile.TemporaryDirectory(prefix="ai-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ ROWS = (
         "msgspec",
     ),
     Row(
-        "protocols.X.serve",
+        "protocols.X.serve protocols.X.peer protocols.X.places",
         "values version tasks port review.* notebook.* wire.* transports.* protocols.base"
         " protocols.calls protocols.X.*",
         "msgspec",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 __all__ = ["Pushes"]
 
@@ -28,18 +28,22 @@ class Pushes:
         """Nothing waits.
 
         Args:
-            on_change: called after `open` may have changed.
+            on_change: called after `open` has changed.
         """
         self._interval_s = interval_s
         self._on_change = on_change
         self._posted: deque[bytes] = deque(maxlen=MAX_POSTED)
         self._dirty: dict[str, Callable[[], bytes | None]] = {}
         self._said: dict[str, bytes] = {}
+        # for each kind of state, when it may go out again
+        self._next_s: dict[str, float] = {}
         self._wakeup = asyncio.Event()
-        self._next_state_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        # number of the stream that opened last; those before have been replaced
         self._stream = 0
         self._ended = False
-        self._open_streams = 0
+        self.open = False
+        """A stream takes what is said."""
 
     def post(self, message: bytes) -> None:
         self._posted.append(message)
@@ -54,47 +58,52 @@ class Pushes:
         """No stream goes on."""
         self._ended = True
         self._wakeup.set()
+        self._stop_timer()
 
-    @property
-    def open(self) -> bool:
-        """A stream takes what is said."""
-        return self._open_streams > 0
-
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes]:
         """Messages for a stream that opens now; the one before ends."""
         self._stream += 1
         mine = self._stream
+        # a new stream has heard nothing
         self._said.clear()
+        self._next_s.clear()
         self._wakeup.set()
-        self._open_streams += 1
+        self.open = True
         self._on_change()
         try:
-            while True:
+            while self._goes_on(mine):
                 await self._wakeup.wait()
-                if self._ended or mine != self._stream:
-                    return
-                self._wakeup.clear()
-                while self._posted:
-                    yield self._posted.popleft()
-                for message in self._due_states():
+                # asked again after each message: the stream may be replaced while one is written
+                while self._goes_on(mine) and (message := self._next()) is not None:
                     yield message
         finally:
-            self._open_streams -= 1
-            self._on_change()
+            if mine == self._stream:
+                self.open = False
+                self._on_change()
 
-    def _due_states(self) -> list[bytes]:
-        if not self._dirty:
-            return []
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._next_state_s:
-            loop.call_at(self._next_state_s, self._wakeup.set)
-            return []
-        self._next_state_s = loop.time() + self._interval_s
-        dirty, self._dirty = self._dirty, {}
-        fresh = []
-        for kind, render in dirty.items():
-            message = render()
+    def _goes_on(self, stream: int) -> bool:
+        return not self._ended and stream == self._stream
+
+    def _next(self) -> bytes | None:
+        if self._posted:
+            return self._posted.popleft()
+        now = asyncio.get_running_loop().time()
+        for kind in list(self._dirty):
+            if self._next_s.get(kind, 0.0) > now:
+                continue
+            message = self._dirty.pop(kind)()
             if message is not None and message != self._said.get(kind):
                 self._said[kind] = message
-                fresh.append(message)
-        return fresh
+                self._next_s[kind] = now + self._interval_s
+                return message
+        self._wakeup.clear()
+        self._stop_timer()
+        if self._dirty:
+            soonest_s = min(self._next_s[kind] for kind in self._dirty)
+            self._timer = asyncio.get_running_loop().call_at(soonest_s, self._wakeup.set)
+        return None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -9,20 +9,22 @@ Source:   MCP 2025-11-25, "Streamable HTTP"; HTTP/1.1 through aiohttp.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from agent_ide.errors import RpcError, ServeError
 from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import Exchange
+from agent_ide.wire.mcp import REVISIONS, Exchange
 
 __all__ = [
     "MAX_UNIX_PATH_BYTES",
@@ -38,6 +40,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 SESSION_HEADER = "mcp-session-id"
+REVISION_HEADER = "mcp-protocol-version"
 PATHS = frozenset({"/", "/mcp"})
 
 HEARTBEAT_S = 15.0
@@ -46,8 +49,11 @@ HEARTBEAT_S = 15.0
 BODY_S = 30.0
 """How long a body may take to come in."""
 
-HEADER_S = 5.0
-"""How long an idle connection may stay without a request; then it is closed."""
+LINGER_S = 0.5
+"""How long a refused body is still read: a close at once could take the answer away with it."""
+
+SERVED_BY = {"Server": "agent_ide"}
+"""In place of aiohttp's own header, which tells every version."""
 
 MAX_UNIX_PATH_BYTES = 103
 """sizeof(sun_path) - 1 of the strictest platform (macOS; Linux has 107)."""
@@ -90,7 +96,7 @@ class Session(Protocol):
     async def answer(self, exchange: Exchange) -> bytes | None:
         """Run its calls; the reply. Cancelled when the client's connection is lost."""
 
-    def pushes(self) -> AsyncIterator[bytes]:
+    def pushes(self) -> AsyncGenerator[bytes]:
         """Messages for a push stream that has just opened; ends with the session.
 
         A stream that opens replaces the one before, whose iterator ends.
@@ -185,19 +191,51 @@ async def listen_tcp(
 
 
 async def _run(service: Service, admission: Admission, max_body_bytes: int) -> web.ServerRunner:
-    endpoint = _Endpoint(service, admission, max_body_bytes)
-    server = web.Server(
-        endpoint.handle,
-        access_log=None,
-        logger=logger.getChild("library"),
-        handler_cancellation=True,
-        keepalive_timeout=3600.0,
-        lingering_time=1.0,
-    )
+    server = _Server(_Endpoint(service, admission, max_body_bytes).handle)
     # without a runner's signal handlers: they are Neovim's business
     runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.5)
     await runner.setup()
     return runner
+
+
+class _Server(web.Server):
+    """aiohttp's server with our connections."""
+
+    def __init__(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handle, handler_cancellation=True)
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # aiohttp itself passes None on
+            logger=logger.getChild("library"),
+            keepalive_timeout=3600.0,
+            lingering_time=LINGER_S,
+        )
+
+
+class _Connection(web.RequestHandler):
+    """aiohttp's connection; its own answers tell a peer neither versions nor reasons."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if isinstance(exc, ConnectionError):
+            raise exc  # the peer has gone: aiohttp ends the connection without a word
+        if status == 500:
+            logger.error("! a request failed", exc_info=exc)
+        else:
+            logger.debug("! refused with %d: %s", status, type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer has begun; only the connection's end can tell more")
+        return _refused(status)
 
 
 class _Endpoint:
@@ -214,13 +252,14 @@ class _Endpoint:
             refusal = 404
         if refusal is not None:
             return _refused(refusal)
-        methods: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
-            "POST": self._post,
-            "GET": self._get,
-            "DELETE": self._delete,
-        }
-        method = methods.get(request.method)
-        return await method(request) if method is not None else _refused(405)
+        match request.method:
+            case "POST":
+                return await self._post(request)
+            case "GET":
+                return await self._get(request)
+            case "DELETE":
+                return await self._delete(request)
+        return _refused(405, {"Allow": "POST, GET, DELETE"})
 
     async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -228,18 +267,19 @@ class _Endpoint:
                 body = await self._read(request)
         except TimeoutError:
             return _refused(408)
+        except (HttpProcessingError, web.RequestPayloadError):
+            return _refused(400)  # framing that makes no sense
         if body is None:
             return _refused(413)
-        session_id = request.headers.get(SESSION_HEADER)
-        session = self._service.find(session_id) if session_id else None
-        if session is None and session_id:
-            return _refused(404)
-        if session is None:
+        if request.headers.get(SESSION_HEADER):
+            session = self._named(request)
+            if isinstance(session, int):
+                return _refused(session)
+        else:
             opened = self._service.open(request.headers, body)
             if isinstance(opened, RpcError):
-                return _json(
-                    jsonrpc.encode_error(jsonrpc.id_of(jsonrpc.parse(body)), opened), status=400
-                )
+                request_id = jsonrpc.id_of(jsonrpc.parse(body))
+                return _json(jsonrpc.encode_error(request_id, opened), status=400)
             session = opened
         return await self._exchange(request, session, body)
 
@@ -248,21 +288,18 @@ class _Endpoint:
     ) -> web.StreamResponse:
         exchange = session.receive(body)
         headers = {SESSION_HEADER: session.id}
+        reply = exchange.ready()
         if exchange.malformed:
-            return _json(exchange.ready() or b"", status=400)
-        if not exchange.calls:
-            reply = exchange.ready()
-            if reply is None:
-                return web.Response(status=202, text="Accepted", headers=headers)
-            if not _takes_events(request):
-                return _json(reply, headers=headers)
-        elif not _takes_events(request):
-            answered = await session.answer(exchange)
-            return _json(answered or b"{}", headers=headers)
+            return _json(reply or b"", status=400)
+        if reply is None and not exchange.calls:
+            return _accepted(headers)
+        if not _takes_events(request):
+            reply = await session.answer(exchange) if exchange.calls else reply
+            return _json(reply, headers=headers) if reply is not None else _accepted(headers)
         response = await _event_stream(request, {**headers, "Cache-Control": "no-cache"})
-        answer = await session.answer(exchange) if exchange.calls else reply
-        if answer is not None:
-            await response.write(_event(answer))
+        reply = await session.answer(exchange) if exchange.calls else reply
+        if reply is not None:
+            await response.write(_event(reply))
         await response.write_eof()
         return response
 
@@ -278,8 +315,9 @@ class _Endpoint:
                 "Connection": "keep-alive",
             },
         )
-        async for chunk in _with_heartbeat(session.pushes()):
-            await response.write(chunk)
+        async with contextlib.aclosing(_with_heartbeat(session.pushes())) as chunks:
+            async for chunk in chunks:
+                await response.write(chunk)
         await response.write_eof()
         return response
 
@@ -288,14 +326,12 @@ class _Endpoint:
         if isinstance(session, int):
             return _refused(session)
         self._service.close(session)
-        response = web.Response(status=200)
-        response.force_close()
-        return response
+        return _refused(200)
 
     def _named(self, request: web.BaseRequest) -> Session | int:
         """The request's session, or the status to refuse with."""
         session_id = request.headers.get(SESSION_HEADER)
-        if not session_id:
+        if not session_id or request.headers.get(REVISION_HEADER, REVISIONS[0]) not in REVISIONS:
             return 400
         return self._service.find(session_id) or 404
 
@@ -316,19 +352,30 @@ def _takes_events(request: web.BaseRequest) -> bool:
     return "text/event-stream" in accept or "*/*" in accept
 
 
-def _refused(status: int) -> web.Response:
-    """A short answer that tells a scan nothing; the connection ends with it."""
-    response = web.Response(status=status)
+def _refused(status: int, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An answer without a body, which tells a scan nothing; the connection ends with it."""
+    response = web.Response(status=status, headers={**SERVED_BY, **(headers or {})})
     response.force_close()
     return response
 
 
+def _accepted(headers: Mapping[str, str]) -> web.Response:
+    return web.Response(status=202, text="Accepted", headers={**SERVED_BY, **headers})
+
+
 def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
+    return web.Response(
+        body=body,
+        status=status,
+        content_type="application/json",
+        headers={**SERVED_BY, **(headers or {})},
+    )
 
 
 async def _event_stream(request: web.BaseRequest, headers: Mapping[str, str]) -> web.StreamResponse:
-    response = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
+    response = web.StreamResponse(
+        headers={**SERVED_BY, **headers, "Content-Type": "text/event-stream"}
+    )
     response.enable_chunked_encoding()
     await response.prepare(request)
     return response
@@ -339,7 +386,7 @@ def _event(message: bytes) -> bytes:
     return b"event: message\ndata: " + message + b"\n\n"
 
 
-async def _with_heartbeat(messages: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _with_heartbeat(messages: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Events, and a comment whenever nothing was said for a while."""
     upcoming = asyncio.ensure_future(anext(messages, None))
     try:
@@ -356,3 +403,4 @@ async def _with_heartbeat(messages: AsyncIterator[bytes]) -> AsyncIterator[bytes
     finally:
         upcoming.cancel()
         await asyncio.gather(upcoming, return_exceptions=True)
+        await messages.aclose()

@@ -16,6 +16,7 @@ from typing import Any
 __all__ = [
     "IDE_NAME",
     "LOCK_PATTERN",
+    "is_socket_name",
     "is_trusted",
     "lock_content",
     "lock_folder",
@@ -43,6 +44,10 @@ def socket_name(guid: str) -> str:
     return f"mcp-{guid}.sock"
 
 
+def is_socket_name(name: str) -> bool:
+    return fnmatch.fnmatchcase(name, "mcp-*.sock")
+
+
 def lock_content(
     *,
     address: str,
@@ -68,15 +73,18 @@ def lock_content(
 def is_trusted(folders: Sequence[str], patterns: Sequence[str]) -> bool:
     """Whether *every* folder is covered: trust makes the CLI skip its own question for each.
 
-    A pattern is a path with `~` and the wildcards of fnmatch; it covers what lies below it too.
+    A pattern is a path with `~` and the wildcards of fnmatch; it covers what lies below it too, and
+    nothing else. The folders are real paths, so a pattern's own real path counts as well.
     """
-    expanded = [os.path.expanduser(pattern).rstrip("/") or "/" for pattern in patterns]
+    expanded = [os.path.expanduser(pattern) for pattern in patterns]
+    # "" or a relative one could cover more than its author meant
+    absolute = [pattern for pattern in expanded if os.path.isabs(pattern)]
+    wanted = {form.rstrip("/") for item in absolute for form in (item, os.path.realpath(item))}
 
     def covered(folder: str) -> bool:
         return any(
-            fnmatch.fnmatchcase(folder, pattern)
-            or fnmatch.fnmatchcase(folder, pattern.rstrip("/") + "/*")
-            for pattern in expanded
+            fnmatch.fnmatchcase(folder, pattern) or fnmatch.fnmatchcase(folder, f"{pattern}/*")
+            for pattern in wanted
         )
 
     return bool(folders) and all(covered(folder) for folder in folders)

@@ -32,12 +32,12 @@ from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_uri
 
 __all__ = [
-    "add_file_reference",
     "answer_close",
     "answer_verdict",
     "diagnostics_changed",
     "diagnostics_result",
     "harmless",
+    "reference",
     "selection_changed",
     "selection_result",
 ]
@@ -94,14 +94,21 @@ def selection_result(selection: Selection | None, current: bool) -> ToolResult:
     return ToolResult.of_json({"current": current, **_selection(selection)})
 
 
-def add_file_reference(path: str, start_line: int | None, end_line: int | None) -> bytes:
-    """The push that types `@path` or `@path:1-2` into the prompt; all four keys are required."""
-    span = None
-    if start_line is not None and end_line is not None:
-        # the end is exclusive: the first character of the next line takes the last one in whole
-        span = _range(Range(Position(start_line, 0), Position(end_line, 1)))
-    params = {"filePath": path, "fileUrl": to_uri(path), "selection": span, "selectedText": None}
-    return jsonrpc.encode_notification("add_file_reference", params)
+def reference(path: str, span: Range | None, text: str | None) -> bytes:
+    """The push that types `@path` or `@path:1-2` into the prompt; all four keys are required.
+
+    Args:
+        span: lines of the file; None for all of it.
+        text: what is selected there, which makes it a selection; the CLI reads the file either way.
+    """
+    params = {
+        "filePath": path,
+        "fileUrl": to_uri(path),
+        "selection": None if span is None else _range(span),
+        "selectedText": text,
+    }
+    method = "add_file_reference" if text is None else "add_selection"
+    return jsonrpc.encode_notification(method, params)
 
 
 def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:

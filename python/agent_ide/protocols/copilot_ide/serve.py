@@ -8,49 +8,37 @@ Above:    host.py starts and stops it through `PROTOCOL`.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import logging
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from agent_ide.errors import RpcError, ServeError, ToolError
-from agent_ide.model import ClientId
+from agent_ide.errors import RpcError
+from agent_ide.model import ClientId, Position, Range
 from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec
-from agent_ide.protocols.calls import outcome
-from agent_ide.protocols.copilot_ide import discovery, messages
+from agent_ide.protocols.copilot_ide import discovery, messages, places
+from agent_ide.protocols.copilot_ide.peer import Peer
 from agent_ide.protocols.copilot_ide.session import CopilotSession, Opening, read_opening
 from agent_ide.protocols.copilot_ide.tools import AGENT, TITLE, TOOLS, CopilotTools, DiffPolicy
 from agent_ide.transports import lockfile
-from agent_ide.transports.pushes import Pushes
 from agent_ide.transports.streamable_http import (
-    MAX_UNIX_PATH_BYTES,
     Admission,
     HttpServer,
     Session,
     listen_pipe,
     listen_unix,
 )
-from agent_ide.wire.mcp import Exchange, ToolCall, ToolResult
 
 __all__ = ["PROTOCOL", "CopilotServer"]
 
 logger = logging.getLogger(__name__)
-
-PUSH_INTERVAL_S = 0.2
-
-CALL_S = 30.0
-"""For every tool but open_diff, which waits for the user."""
-
-GONE_AFTER_S = 5.0
-"""A client without a push stream and without a request for so long is not shown as connected."""
 
 MAX_SESSIONS = 100
 
@@ -58,75 +46,15 @@ MAX_SESSIONS = 100
 class CopilotConfig(msgspec.Struct, frozen=True):
     """Options of this protocol.
 
+    env:   of the CLI when Neovim starts it; it may say where that CLI looks.
     trust: patterns of folders for which the CLI need not ask whether it may trust them.
     """
 
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     trust: list[str] = msgspec.field(default_factory=list)
     max_body_bytes: int = 16 * 1024 * 1024
     on_close: Literal["reject", "terminal"] = "reject"
     diff_timeout_s: float | None = None
-
-
-class Peer:
-    """One session: what the transport asks of it, and what the server pushes to it."""
-
-    def __init__(
-        self, session: CopilotSession, tools: CopilotTools, on_change: Callable[[], None]
-    ) -> None:
-        self.id = str(uuid.uuid4())
-        self.session = session
-        self.pushed = Pushes(PUSH_INTERVAL_S, on_change)
-        self._on_change = on_change
-        self.changed_paths: dict[str, None] = {}
-        self.busy = 0
-        self.last_heard_s = asyncio.get_running_loop().time()
-        self._tools = tools
-        self._calls: dict[ToolCall, asyncio.Task[bytes | None]] = {}
-
-    @property
-    def connected(self) -> bool:
-        return self.pushed.open or self.busy > 0
-
-    def receive(self, body: bytes) -> Exchange:
-        self.last_heard_s = asyncio.get_running_loop().time()
-        exchange = self.session.mcp.receive(body)
-        self._on_change()
-        for call in exchange.cancelled:
-            if call in self._calls:
-                self._calls[call].cancel()
-        return exchange
-
-    async def answer(self, exchange: Exchange) -> bytes | None:
-        tasks = {call: asyncio.ensure_future(self._run(call)) for call in exchange.calls}
-        self._calls.update(tasks)
-        self.busy += 1
-        try:
-            await asyncio.wait(tasks.values())
-        finally:
-            self.busy -= 1
-            self._on_change()
-            for call, task in tasks.items():
-                task.cancel()
-                del self._calls[call]
-        replies = [task.result() for task in tasks.values()]
-        return next((reply for reply in replies if reply is not None), None)
-
-    async def _run(self, call: ToolCall) -> bytes | None:
-        try:
-            return await outcome(call, self._bounded(call))
-        except asyncio.CancelledError:
-            return call.exchange.drop(call)
-
-    async def _bounded(self, call: ToolCall) -> ToolResult:
-        deadline_s = None if call.spec.name == "open_diff" else CALL_S
-        try:
-            async with asyncio.timeout(deadline_s):
-                return await self._tools.run(self.session, call)
-        except TimeoutError:
-            raise ToolError(f"{call.spec.name}: no answer within {CALL_S:.0f} s") from None
-
-    def pushes(self) -> AsyncIterator[bytes]:
-        return self.pushed.stream()
 
 
 class CopilotServer:
@@ -150,7 +78,7 @@ class CopilotServer:
         )
         self._peers: dict[str, Peer] = {}
         self._numbers = itertools.count(1)
-        self._folder = discovery.lock_folder(context.environ)
+        self._folder = discovery.lock_folder({**context.environ, **self._config.env})
         self._server: HttpServer | None = None
         self._last_path = ""
         self._unlisten = [
@@ -166,8 +94,8 @@ class CopilotServer:
             ServeError: no socket, or no folder for the lock.
         """
         lockfile.ensure_private_folder(self._folder)
-        for _, lock in lockfile.sweep(self._folder, discovery.LOCK_PATTERN, _refuses):
-            lockfile.remove(Path(str(lock.get("socketPath"))))
+        for _, lock in lockfile.sweep(self._folder, discovery.LOCK_PATTERN, places.refuses):
+            places.remove_socket(lock)
         self._remove_predecessor()
         # nothing but these two names reaches a unix socket; the CLI says localhost
         admission = Admission(self._authorization, frozenset({"localhost", "127.0.0.1"}))
@@ -176,7 +104,9 @@ class CopilotServer:
         if os.name == "nt":
             self._server = await listen_pipe(self, admission, rf"\\.\pipe\{name}", limit)
         else:
-            folder = _socket_folder(self._context.environ, self._context.facts.runtime_dir, name)
+            folder = places.socket_folder(
+                self._context.environ, self._context.facts.runtime_dir, name
+            )
             self._server = await listen_unix(self, admission, folder / name, limit)
         self._write_lock()
         logger.info("= serving Copilot CLI on %s", self.address)
@@ -187,7 +117,7 @@ class CopilotServer:
             prior = lockfile.read_ours(path)
             if prior is not None and prior.get("pid") == self._context.facts.pid:
                 lockfile.remove(path)
-                lockfile.remove(Path(str(prior.get("socketPath"))))
+                places.remove_socket(prior)
 
     def _editor_info(self) -> dict[str, str]:
         facts = self._context.facts
@@ -196,7 +126,7 @@ class CopilotServer:
             "appName": "Neovim",
             "appRoot": facts.runtime,
             "language": facts.language,
-            "machineId": _machine_id(Path(facts.state_dir) / "machine-id"),
+            "machineId": places.machine_id(Path(facts.state_dir) / "machine-id"),
             "sessionId": f"{uuid.uuid4()}{time.time_ns() // 1_000_000}",
             "uriScheme": "nvim",
             "shell": facts.shell,
@@ -232,7 +162,7 @@ class CopilotServer:
                 session_name=peer.session.name,
             )
             for peer in self._peers.values()
-            if peer.connected
+            if peer.present
         ]
 
     async def mention(self, mention: Mention, pid: int | None) -> bool:
@@ -241,10 +171,19 @@ class CopilotServer:
             return False
         of_pid = [peer for peer in ready if pid is not None and peer.session.opening.pid == pid]
         peer = of_pid[0] if of_pid else max(ready, key=lambda peer: peer.last_heard_s)
-        peer.pushed.post(
-            messages.add_file_reference(mention.path, mention.start_line, mention.end_line)
-        )
+        peer.pushed.post(messages.reference(mention.path, *self._lines_of(mention)))
         return True
+
+    def _lines_of(self, mention: Mention) -> tuple[Range | None, str | None]:
+        """What the mention covers; with columns and text where it is what is selected."""
+        if mention.start_line is None or mention.end_line is None:
+            return None, None
+        selected = self._context.state.latest
+        if selected is not None and selected.path == mention.path and not selected.range.empty:
+            lines = (selected.range.start.line, selected.range.end.line)
+            if lines == (mention.start_line, mention.end_line):
+                return selected.range, selected.text
+        return Range(Position(mention.start_line, 0), Position(mention.end_line, 1)), None
 
     async def stop(self) -> None:
         while self._unlisten:
@@ -270,15 +209,17 @@ class CopilotServer:
                 # the CLI reloads its servers without saying goodbye
                 self.close(peer)
         while len(self._peers) >= MAX_SESSIONS:
-            self.close(next(iter(self._peers.values())))
+            self.close(
+                min(self._peers.values(), key=lambda peer: (peer.present, peer.last_heard_s))
+            )
         return self._begin(opening)
 
     def _begin(self, opening: Opening) -> Peer:
         client = ClientId(f"{AGENT}-{next(self._numbers)}")
         session = CopilotSession(client, opening, TOOLS)
-        peer = Peer(session, self._tools, lambda: self._changed(peer))
+        peer = Peer(session, self._tools, self._peer_changed)
         self._peers[peer.id] = peer
-        self._refresh_selection(peer)
+        peer.refresh_selection(self._render_selection)
         logger.info("= %s begins a session", client)
         return peer
 
@@ -286,20 +227,14 @@ class CopilotServer:
         peer = self._peers.pop(session.id, None)
         if peer is not None:
             logger.info("= %s ends its session", peer.session.client)
-            peer.pushed.end()
+            peer.end()
             self._context.reviews.client_gone(peer.session.client)
             self._context.on_change()
 
-    def _changed(self, peer: Peer) -> None:
-        self._context.on_change()
-        if not peer.connected and peer.id in self._peers:
-            # a killed CLI only drops its connections; a living one comes back within a second
-            loop = asyncio.get_running_loop()
-            loop.call_later(GONE_AFTER_S, self._look_after, peer)
-
-    def _look_after(self, peer: Peer) -> None:
-        if not peer.connected and peer.id in self._peers:
+    def _peer_changed(self, peer: Peer) -> None:
+        if not peer.present:
             self._context.reviews.client_gone(peer.session.client)
+        self._context.on_change()
 
     # -- pushes ---------------------------------------------------------------------------------
 
@@ -308,25 +243,21 @@ class CopilotServer:
         if selection is not None:
             self._last_path = selection.path
         for peer in self._peers.values():
-            self._refresh_selection(peer)
+            peer.refresh_selection(self._render_selection)
 
-    def _refresh_selection(self, peer: Peer) -> None:
-        state = self._context.state
-
-        def render() -> bytes | None:
-            if state.selection is None and not self._last_path:
-                return None
-            return messages.selection_changed(state.selection, self._last_path)
-
-        peer.pushed.refresh("selection", render)
+    def _render_selection(self) -> bytes | None:
+        selection = self._context.state.selection
+        if selection is None and not self._last_path:
+            return None
+        return messages.selection_changed(selection, self._last_path)
 
     def _diagnostics_changed(self, path: str) -> None:
         for peer in self._peers.values():
-            peer.changed_paths[path] = None
+            peer.changed_files[path] = None
             peer.pushed.refresh("diagnostics", partial(self._render_diagnostics, peer))
 
     def _render_diagnostics(self, peer: Peer) -> bytes | None:
-        changed, peer.changed_paths = peer.changed_paths, {}
+        changed, peer.changed_files = peer.changed_files, {}
         files = [(path, self._context.state.diagnostics.get(path, ())) for path in changed]
         return messages.diagnostics_changed(files)
 
@@ -345,7 +276,7 @@ class CopilotServer:
             trusted=discovery.is_trusted(folders, self._config.trust),
         )
         try:
-            if self._lock.exists() and any(peer.connected for peer in self._peers.values()):
+            if self._lock.exists() and any(peer.present for peer in self._peers.values()):
                 # a rename over it means "connection lost" to a CLI
                 lockfile.write_in_place(self._lock, content)
             else:
@@ -355,43 +286,6 @@ class CopilotServer:
                 f"Copilot cannot find Neovim: {self._lock} cannot be written ({error.strerror})",
                 "error",
             )
-
-
-def _refuses(_path: Path, lock: lockfile.Lock) -> bool:
-    return lockfile.socket_refuses(str(lock.get("socketPath")))
-
-
-def _socket_folder(environ: Mapping[str, str], runtime_dir: str, name: str) -> Path:
-    """`$XDG_RUNTIME_DIR` where it is ours alone and short enough, else Neovim's private folder.
-
-    Raises:
-        ServeError: neither is.
-    """
-    problems = []
-    for folder in (environ.get("XDG_RUNTIME_DIR"), runtime_dir):
-        if not folder:
-            continue
-        if len(os.fsencode(folder)) + 1 + len(name) > MAX_UNIX_PATH_BYTES:
-            problems.append(f"{folder} is too long for a socket")
-            continue
-        if lockfile.is_private(Path(folder)):
-            return Path(folder)
-        problems.append(f"{folder} is not a folder of this user alone (mode 0700)")
-    raise ServeError("; ".join(problems))
-
-
-def _machine_id(path: Path) -> str:
-    """A random uuid that stays; says nothing about the machine."""
-    try:
-        return str(uuid.UUID(path.read_text()))
-    except (OSError, ValueError):
-        fresh = str(uuid.uuid4())
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fresh)
-    except OSError as error:
-        logger.warning("! %s cannot be written: %s", path, error.strerror)
-    return fresh
 
 
 async def _serve(context: Context) -> CopilotServer:

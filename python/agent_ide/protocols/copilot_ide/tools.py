@@ -16,11 +16,11 @@ import msgspec
 
 from agent_ide.editor.port import Editor
 from agent_ide.editor.state import EditorState
-from agent_ide.errors import RpcError
+from agent_ide.errors import RpcError, ToolError
 from agent_ide.model import CancelledBy, Proposal
 from agent_ide.protocols.copilot_ide import messages
 from agent_ide.protocols.copilot_ide.session import CopilotSession
-from agent_ide.review.reviews import Reviews
+from agent_ide.review.reviews import Review, Reviews
 from agent_ide.wire.mcp import ToolCall, ToolResult
 from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
 from agent_ide.wire.uri import from_uri
@@ -187,6 +187,8 @@ class CopilotTools:
     async def _open_diff(self, session: CopilotSession, arguments: OpenDiffArguments) -> ToolResult:
         path, tab_name = _path(arguments.original_file_path), arguments.tab_name
         namesake = self._reviews.find(AGENT, tab_name)
+        if namesake is not None and _waits_for_another(namesake, session):
+            raise ToolError("a diff of that name was accepted for another client")
         if namesake is not None:
             await self._reviews.close(namesake, CancelledBy.REPLACED)
         proposal = Proposal(
@@ -203,8 +205,10 @@ class CopilotTools:
         verdict = await self._reviews.propose(proposal, self._policy.timeout_s)
         return messages.answer_verdict(path, tab_name, verdict)
 
-    async def _close_diff(self, _session: CopilotSession, arguments: TabArguments) -> ToolResult:
+    async def _close_diff(self, session: CopilotSession, arguments: TabArguments) -> ToolResult:
         review = self._reviews.find(AGENT, arguments.tab_name)
+        if review is not None and _waits_for_another(review, session):
+            review = None
         if review is not None:
             await self._reviews.close(review)
         return messages.answer_close(arguments.tab_name, was_open=review is not None)
@@ -212,6 +216,12 @@ class CopilotTools:
     async def _session_name(self, session: CopilotSession, arguments: NameArguments) -> ToolResult:
         session.name = messages.harmless(arguments.name)
         return ToolResult.of_json({"success": True})
+
+
+def _waits_for_another(review: Review, session: CopilotSession) -> bool:
+    """An accepted review belongs to its client until that one has written, or is gone."""
+    another = review.proposal.client != session.client and not review.client_gone
+    return review.accepted and another
 
 
 def _path(given: str) -> str:
