@@ -63,12 +63,22 @@ def own_folders(folder: Path) -> dict[str, str]:
 
 def play(project: Path) -> int:
     """Open Neovim in this terminal with an agent beside the file."""
-    command = [str(ROOT / "scripts/nvim"), "-n", "-c", "ClaudeCode"]
+    socket = project.parent / "nvim.sock"
+    command = [str(ROOT / "scripts/nvim"), "-n", "--listen", str(socket), "-c", "ClaudeCode"]
     env = dict(os.environ)
     if not shutil.which("claude"):
         env = own_folders(project.parent)
         command += ["--cmd", stand_in()]
-    return subprocess.run([*command, "greet.py"], cwd=project, env=env).returncode
+    with subprocess.Popen([*command, "greet.py"], cwd=project, env=env) as screen:
+        # a closed terminal window ends Neovim first, then us: the folder must not stay
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            signal.signal(number, lambda *_: screen.terminate())
+        code = screen.wait()
+    # the Neovim behind the screen ends a moment later, and would make its folders again
+    end = time.monotonic() + LIMIT_S
+    while socket.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    return code
 
 
 class Rehearsal:
@@ -167,9 +177,6 @@ def rehearse(project: Path) -> int:
 
 
 def main(argv: list[str]) -> int:
-    # a closed terminal window must not leave the folder
-    for number in (signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, lambda *_: sys.exit(1))
     folder = Path(tempfile.mkdtemp(prefix="agent-ide-demo-")).resolve()
     project = folder / "project"
     try:
