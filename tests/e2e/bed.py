@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
-from tests.e2e.copilot import Copilot
+from tests.e2e.copilot import Copilot, copilot_binary, copilot_environment, prepare_home
 from tests.e2e.editor import Editor
 from tests.e2e.model import Model, say, use
 from tests.e2e.openai_model import OpenAiModel
@@ -64,15 +64,16 @@ class Bed:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def start_editor(self, *files: str | Path, agent: bool = False) -> Editor:
+    def start_editor(self, *files: str | Path, agent: str = "") -> Editor:
         """Start Neovim on files and wait for its Claude server.
 
         Args:
             files: arguments of Neovim.
-            agent: `claude` is on its PATH and finds the model, for :ClaudeCode.
+            agent: `claude` or `copilot` is on its PATH and finds its model, for :ClaudeCode and
+                   :CopilotCli.
         """
         args = ["--", *map(str, files)] if files else []
-        env = self._agent_environment() if agent else {}
+        env = self._agent_environment(agent) if agent else {}
         editor = Editor(self.folder, self.project, args=args, env=env)
         self._running.enter_context(editor)
         self._screens.append(("screen of Neovim", editor.terminal))
@@ -129,12 +130,17 @@ class Bed:
         editor = self.start_editor(*files)
         return editor, self.start_claude(editor)
 
-    def _agent_environment(self) -> dict[str, str]:
-        binary = claude_binary()
+    def _agent_environment(self, agent: str) -> dict[str, str]:
+        if agent == "claude":
+            binary = claude_binary()
+            write_config(self.home, self.project)
+            env = cli_environment(self.home, self.model.url)
+        else:
+            binary = copilot_binary()
+            prepare_home(self.home, self.project)
+            env = copilot_environment(self.home, self.copilot_model.url)
         assert binary is not None
         folder = self.folder / "bin"
         folder.mkdir()
-        (folder / "claude").symlink_to(binary)
-        write_config(self.home, self.project)
-        env = cli_environment(self.home, self.model.url)
+        (folder / agent).symlink_to(binary)
         return {**env, "PATH": f"{folder}:{env['PATH']}"}

@@ -21,7 +21,15 @@ from scripts.fetch_cli import cache_dir
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S, REPO
 
-__all__ = ["ASKS", "PROMPT", "READY", "Copilot", "copilot_binary", "copilot_environment"]
+__all__ = [
+    "ASKS",
+    "PROMPT",
+    "READY",
+    "Copilot",
+    "copilot_binary",
+    "copilot_environment",
+    "prepare_home",
+]
 
 PROMPT = "❯"
 """Stands before what the user types."""
@@ -47,10 +55,15 @@ def copilot_binary() -> Path | None:
 @functools.cache
 def _unpacked(binary: Path) -> Path:
     """The folder of what the CLI unpacks at its first start, 235 MB, once for all tests."""
-    home = cache_dir() / "copilot-home"
-    folder = home / ".cache/copilot"
+    # it does not say so in its help, but this variable names the folder, wherever HOME is
+    folder = cache_dir() / "copilot-unpacked"
     folder.mkdir(parents=True, exist_ok=True)
-    env = {"HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), "COPILOT_OFFLINE": "true"}
+    env = {
+        "HOME": str(folder),
+        "PATH": os.environ.get("PATH", os.defpath),
+        "COPILOT_CACHE_HOME": str(folder),
+        "COPILOT_OFFLINE": "true",
+    }
     command = [str(binary), "--version"]
     subprocess.run(command, env=env, check=True, capture_output=True, timeout=110)
     return folder
@@ -58,12 +71,15 @@ def _unpacked(binary: Path) -> Path:
 
 def copilot_environment(home: Path, model_url: str) -> dict[str, str]:
     """What the CLI needs to run offline: the scripted model, and nothing that goes elsewhere."""
+    binary = copilot_binary()
+    assert binary is not None
     return {
         "HOME": str(home),
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
         "SHELL": "/bin/sh",
         "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_CACHE_HOME": str(_unpacked(binary)),
         "COPILOT_DISABLE_TERMINAL_TITLE": "1",
         # this one has the tools `create` and `edit`
         "COPILOT_MODEL": "gpt-4.1",
@@ -77,12 +93,6 @@ def copilot_environment(home: Path, model_url: str) -> dict[str, str]:
 
 def prepare_home(home: Path, project: Path) -> None:
     """Answer every question of a first start beforehand."""
-    binary = copilot_binary()
-    assert binary is not None
-    (home / ".cache").mkdir(exist_ok=True)
-    cache = home / ".cache/copilot"
-    if not cache.is_symlink():
-        cache.symlink_to(_unpacked(binary))
     folder = home / ".copilot"
     folder.mkdir(mode=0o700, exist_ok=True)
     # trust is state, not a setting: it counts in this file only

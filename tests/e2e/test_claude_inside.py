@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.cli]
 
 def start_inside(bed: Bed) -> Editor:
     """Neovim on a.txt with the CLI beside it, connected, the cursor in its prompt."""
-    editor = bed.start_editor("a.txt", agent=True)
+    editor = bed.start_editor("a.txt", agent="claude")
     editor.feed(":ClaudeCode<CR>")
     editor.wait_clients(1, START_S)
     editor.terminal.wait_for(PROMPT, START_S)
