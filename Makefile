@@ -33,7 +33,9 @@ VENV_PARTS := scripts/venv scripts/make_venv.py $(wildcard python/agent_ide_venv
 # A CLI that cannot be had is no error here: its tests are skipped and counted, or fail in CI.
 cli: deps-dev ## Fetch the real CLIs that the tests drive, into a cache folder
 	@scripts/venv node
-	@$(PY) scripts/fetch_cli.py claude >/dev/null || echo "the tests with the real claude will be skipped"
+	@for cli in claude copilot; do \
+	  $(PY) scripts/fetch_cli.py $$cli >/dev/null || echo "the tests with the real $$cli will be skipped"; \
+	done
 
 lock: deps-dev ## Pin all third parties anew, with hashes
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(LOCK) -o requirements.lock
