@@ -141,7 +141,6 @@ def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals
     assert path.read_text() == "one\ntwo\n"
 
 
-@pytest.mark.xfail(reason="a text other than the accepted one is not taken up", strict=True)
 def test_an_edit_that_the_cli_puts_into_a_changed_file_is_shown(bed: Bed) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")

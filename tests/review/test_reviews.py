@@ -217,6 +217,20 @@ async def test_closed_by_its_client_and_never_written(
     assert desk.editor.kept == kept
 
 
+async def test_client_that_writes_another_text_is_taken_up_and_said(desk: Desk) -> None:
+    """Claude makes its edit anew in a file that has changed meanwhile."""
+    answer = desk.propose("a.txt", "x\n")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "by hand\n")
+    await answer
+    await desk.reviews.close(review)
+    (desk.folder / "a.txt").write_text("x and more\n")
+    await eventually(lambda: desk.editor.notes)
+    assert "wrote another text" in desk.editor.notes[-1]
+    assert desk.editor.reloaded
+    assert desk.editor.kept == ["by hand\n"]
+
+
 async def test_user_closes_all(desk: Desk) -> None:
     accepted, pending = desk.propose("a.txt", "new\n"), desk.propose("b.txt", "2")
     await desk.reviews.accept(await desk.review("a.txt"), "new\n")

@@ -50,6 +50,7 @@ class Review:
         before:      what the file held then, LF line breaks; "" for a new file.
         verdict:     set once, by the first decision.
         client_gone: its client is not connected any more.
+        at_accept:   what the file held when the user accepted; None: there was no file.
     """
 
     id: ReviewId
@@ -59,6 +60,7 @@ class Review:
     state: State = State.QUEUED
     verdict: Verdict | None = None
     client_gone: bool = False
+    at_accept: str | None = None
     waiter: asyncio.Future[Verdict] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -190,6 +192,7 @@ class Reviews:
             return
         now = await asyncio.to_thread(read_lf, review.proposal.path)
         if review.undecided:
+            review.at_accept = now
             review.verdict = Accepted(text, unchanged_file=now == text)
             self._apply(review, Event.ACCEPT)
 
@@ -328,13 +331,20 @@ class Reviews:
             self._apply(review, Event.WRITTEN)
 
     async def _after_release(self, review: Review) -> None:
-        """Its client let it go before it wrote, as Claude does: it writes now, or never."""
-        if await self._written_within(review, WRITE_PATIENCE_S):
+        """Its client let it go before it wrote, as Claude does: it writes now, or never.
+
+        What it writes may be another text: Claude makes its edit anew in a file that has changed.
+        """
+        path, at_accept = review.proposal.path, review.at_accept
+        written = await wait_until(path, lambda text: text != at_accept, WRITE_PATIENCE_S)
+        if written:
             await self._reload(review)
-            return
-        assert isinstance(review.verdict, Accepted), "only an accepted review is let go"
-        message = f"{review.proposal.title} did not write {review.name}"
-        if review.verdict.text != review.proposal.text:
+            if await self._is_written(review):
+                return
+            message = f"{review.name} had changed: {review.proposal.title} wrote another text"
+        else:
+            message = f"{review.proposal.title} did not write {review.name}"
+        if isinstance(review.verdict, Accepted) and review.verdict.text != review.proposal.text:
             await self._editor.keep_text(review.proposal, review.verdict.text)
             message += "; your version of it is kept (:AgentIde recover)"
         self._editor.notify(message, "warn")
