@@ -251,6 +251,12 @@ local function put_back(self, win)
   end
 end
 
+---@param win integer
+---@return boolean
+local function is_terminal(win)
+  return vim.bo[api.nvim_win_get_buf(win)].buftype == "terminal"
+end
+
 --- The user's windows as they were. A window of ours that the user has put to other use is theirs.
 ---@param self agent_ide.diff.Split
 local function restore_windows(self)
@@ -272,8 +278,12 @@ local function restore_windows(self)
   if stays then
     put_back(self, stays)
   end
-  local back = api.nvim_win_is_valid(self.came_from) and self.came_from or stays
-  if had_cursor and back then
+  local back = self.came_from
+  if stays and (not api.nvim_win_is_valid(back) or is_terminal(back)) then
+    -- who walked here from the agent's terminal has left its prompt: the file is what they see now
+    back = stays
+  end
+  if had_cursor and api.nvim_win_is_valid(back) then
     api.nvim_set_current_win(back)
   end
 end
