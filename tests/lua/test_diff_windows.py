@@ -378,7 +378,7 @@ UNFIT = {
     "tree": "enew | setlocal buftype=nofile filetype=NvimTree winfixwidth",
     "netrw": "enew | setlocal filetype=netrw",
     "quickfix": "copen | only",
-    "help": "help | only",
+    "help": "enew | setlocal buftype=help nomodifiable",
     "fixed": "setlocal winfixbuf",
     "its buffer would be wiped": "setlocal bufhidden=wipe",
     "prompt": "enew | setlocal buftype=prompt",

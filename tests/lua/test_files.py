@@ -221,7 +221,7 @@ UNFIT = {
     "terminal": "terminal cat",
     "tree": "enew | setlocal buftype=nofile filetype=NvimTree winfixwidth",
     "quickfix": "copen | only",
-    "help": "help | only",
+    "help": "enew | setlocal buftype=help nomodifiable",
     "fixed": "setlocal winfixbuf",
     "would be wiped": "setlocal bufhidden=wipe",
     "diff": "diffthis",
