@@ -111,7 +111,7 @@ class NvimEditor:
     async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
         args = {
             "id": review,
-            "agent": proposal.agent,
+            "agent": proposal.title,
             "path": proposal.path,
             "tab_name": proposal.tab_name,
             "is_new": is_new,
