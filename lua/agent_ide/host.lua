@@ -124,12 +124,16 @@ local function ended_unwanted(code)
   end
   state.phase = "waiting"
   state.timer = assert(uv.new_timer())
-  state.timer:start(BACK_OFF_MS * 2 ^ (#state.ends - 1), 0, vim.schedule_wrap(function()
-    clear_timer()
-    if state.phase == "waiting" then
-      M.launch()
-    end
-  end))
+  state.timer:start(
+    BACK_OFF_MS * 2 ^ (#state.ends - 1),
+    0,
+    vim.schedule_wrap(function()
+      clear_timer()
+      if state.phase == "waiting" then
+        M.launch()
+      end
+    end)
+  )
 end
 
 ---@param job integer

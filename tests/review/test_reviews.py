@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_ide.model import Accepted, Cancelled, CancelledBy, ClientId, Failed, Proposal, Rejected, Verdict
+from agent_ide.model import (
+    Accepted,
+    Cancelled,
+    CancelledBy,
+    ClientId,
+    Failed,
+    Proposal,
+    Rejected,
+    Verdict,
+)
 from agent_ide.review import reviews as module
 from agent_ide.review.machine import State
 from agent_ide.review.reviews import Review, Reviews
