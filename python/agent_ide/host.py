@@ -68,7 +68,9 @@ class Host:
             "selection": lambda payload: self._state.select(lua.read_selection(payload)),
             "buffers": lambda payload: self._state.open_buffers(lua.read_buffers(payload)),
             "folders": lambda payload: self._state.set_folders(
-                [lua.clean(str(folder)) for folder in payload["folders"]]
+                [lua.clean(str(folder)) for folder in payload["folders"]],
+                # whatever is not clearly a yes is none
+                {agent: says is True for agent, says in payload.get("trusted", {}).items()},
             ),
             "diagnostics": lambda payload: self._state.diagnose(
                 lua.clean(str(payload["path"])), lua.read_diagnostics(payload)

@@ -161,7 +161,11 @@ def text_of(message: Any) -> str:
 
 
 @pytest.fixture(params=["unix", "tcp"])
-async def bench(request: pytest.FixtureRequest, short_folder: Path) -> AsyncIterator[Bench]:
+async def bench(
+    request: pytest.FixtureRequest, short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Bench]:
+    # most tests wait for a refused connection to end
+    monkeypatch.setattr(http, "LINGER_S", 0.05)
     service = EchoService()
     if request.param == "unix":
         admission = http.Admission(TOKEN, frozenset({"localhost"}))

@@ -7,7 +7,8 @@ Not here: how it comes (nvim.py), who is told (protocols/*/serve.py).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from agent_ide.model import Diagnostic, OpenBuffer, Selection
 
@@ -24,6 +25,7 @@ class EditorState:
         latest:      the last one there was, also when no file is in a window any more.
         buffers:     listed buffers of files, in the editor's order.
         folders:     workspace folders as spelled, the current one first.
+        trusted:     by agent, whether the user's function trusts them all; no entry: no function.
         diagnostics: by path as spelled; a clean file has no entry.
     """
 
@@ -32,6 +34,7 @@ class EditorState:
         self.latest: Selection | None = None
         self.buffers: tuple[OpenBuffer, ...] = ()
         self.folders: tuple[str, ...] = ()
+        self.trusted: dict[str, bool] = {}
         self.diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._listeners: dict[str, list[Listener]] = {}
         self._diagnostics_listeners: list[Callable[[str], None]] = []
@@ -45,9 +48,11 @@ class EditorState:
     def open_buffers(self, buffers: Sequence[OpenBuffer]) -> None:
         self.buffers = tuple(buffers)
 
-    def set_folders(self, folders: Sequence[str]) -> None:
-        if tuple(folders) != self.folders:
-            self.folders = tuple(folders)
+    def set_folders(
+        self, folders: Sequence[str], trusted: Mapping[str, bool] = MappingProxyType({})
+    ) -> None:
+        if (tuple(folders), trusted) != (self.folders, self.trusted):
+            self.folders, self.trusted = tuple(folders), dict(trusted)
             self._tell("folders")
 
     def diagnose(self, path: str, diagnostics: Sequence[Diagnostic]) -> None:

@@ -147,26 +147,17 @@ def diagnostics_text(
             text. Otherwise `file://` and the raw path.
     """
     order = {path: rank for rank, path in enumerate(first)}
-    entries: list[bytes] = []
-    size, left_out = 2, 0
-    for path in sorted(files, key=lambda path: (order.get(path, len(order)), path)):
-        entry = jsonrpc.encode(
+    # the CLI parses the first block only; the model reads both
+    return ToolResult.of_array(
+        (
             {
                 "uri": asked_uri or to_raw_uri(path),
                 "diagnostics": [_diagnostic(item) for item in files[path]],
             }
-        )
-        if size + len(entry) + 1 > MAX_DIAGNOSTICS_BYTES:
-            left_out += 1
-            continue
-        size += len(entry) + 1
-        entries.append(entry)
-    text = b"[" + b",".join(entries) + b"]"
-    if not left_out:
-        return ToolResult.of_text(text.decode())
-    # the CLI parses the first block only; the model reads both
-    return ToolResult.of_text(
-        text.decode(), f"{left_out} more files have diagnostics; ask for one by its uri."
+            for path in sorted(files, key=lambda path: (order.get(path, len(order)), path))
+        ),
+        MAX_DIAGNOSTICS_BYTES,
+        "{} more files have diagnostics; ask for one by its uri.",
     )
 
 

@@ -61,6 +61,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 MAX_NAME_CHARS = 80
 
+MAX_DIAGNOSTICS_BYTES = 1024 * 1024
+
 
 def _position(position: Position) -> dict[str, int]:
     return {"line": position.line, "character": position.character}
@@ -125,15 +127,18 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
-    return ToolResult.of_json(
-        [
+    """One JSON array of files; at most 1 MiB, since a model reads it."""
+    return ToolResult.of_array(
+        (
             {
                 "uri": to_uri(path),
                 "filePath": path,
                 "diagnostics": [_diagnostic(item) for item in items],
             }
-            for path, items in files.items()
-        ]
+            for path, items in sorted(files.items())
+        ),
+        MAX_DIAGNOSTICS_BYTES,
+        "{} more files have diagnostics; ask for one by its uri.",
     )
 
 

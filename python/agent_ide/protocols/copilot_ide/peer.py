@@ -94,6 +94,11 @@ class Peer:
 
     # -- what the server asks --------------------------------------------------------------------
 
+    @property
+    def connected(self) -> bool:
+        """It has a push stream, or a call in flight."""
+        return self.pushed.open or bool(self._calls)
+
     def refresh_selection(self, render: Callable[[], bytes | None]) -> None:
         """It has changed; the last one said is said again to each stream that opens."""
         self._render_selection = render
@@ -128,7 +133,7 @@ class Peer:
         if self._ended:
             return
         self.present = True
-        if not self.pushed.open and not self._calls:
+        if not self.connected:
             loop = asyncio.get_running_loop()
             self._leaving = loop.call_later(GONE_AFTER_S, self._leave)
         self._on_change(self)

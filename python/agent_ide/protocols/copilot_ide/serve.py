@@ -210,7 +210,7 @@ class CopilotServer:
                 self.close(peer)
         while len(self._peers) >= MAX_SESSIONS:
             self.close(
-                min(self._peers.values(), key=lambda peer: (peer.present, peer.last_heard_s))
+                min(self._peers.values(), key=lambda peer: (peer.connected, peer.last_heard_s))
             )
         return self._begin(opening)
 
@@ -266,14 +266,18 @@ class CopilotServer:
     def _write_lock(self) -> None:
         if self._server is None:
             return
-        folders = self._context.state.real_folders()
+        state = self._context.state
+        folders = state.real_folders()
+        trusted = state.trusted.get(AGENT)
+        if trusted is None:
+            trusted = discovery.is_trusted(folders, self._config.trust)
         content = discovery.lock_content(
             address=self.address,
             authorization=self._authorization,
             pid=self._context.facts.pid,
             timestamp_ms=time.time_ns() // 1_000_000,
             folders=folders,
-            trusted=discovery.is_trusted(folders, self._config.trust),
+            trusted=trusted,
         )
         try:
             if self._lock.exists() and any(peer.present for peer in self._peers.values()):

@@ -8,6 +8,7 @@ Source:   doc/protocols/copilot-ide.md#tools. The CLI itself calls open_diff, cl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -29,6 +30,9 @@ __all__ = ["AGENT", "TITLE", "TOOLS", "CopilotTools", "DiffPolicy"]
 
 AGENT = "copilot"
 TITLE = "Copilot CLI"
+
+_VIRTUAL = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:")
+"""A URI of what is no file: `untitled:`, `git:`, `output:`; a drive letter is none."""
 
 
 class Nothing(NoArguments, frozen=True, forbid_unknown_fields=True):
@@ -181,6 +185,9 @@ class CopilotTools:
     async def _diagnostics(self, _session: CopilotSession, arguments: UriArguments) -> ToolResult:
         if not arguments.uri:
             return messages.diagnostics_result(self._state.diagnostics)
+        if _VIRTUAL.match(arguments.uri):
+            # a buffer without a file, which has none
+            return messages.diagnostics_result({})
         path = _path(arguments.uri)
         return messages.diagnostics_result({path: self._state.diagnostics_of(path)})
 
@@ -214,7 +221,7 @@ class CopilotTools:
         return messages.answer_close(arguments.tab_name, was_open=review is not None)
 
     async def _session_name(self, session: CopilotSession, arguments: NameArguments) -> ToolResult:
-        session.name = messages.harmless(arguments.name)
+        session.name = messages.harmless(arguments.name) or None
         return ToolResult.of_json({"success": True})
 
 
