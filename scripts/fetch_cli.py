@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BINARIES = {
     # a native program; it is called .exe on every system
     "claude": "node_modules/@anthropic-ai/claude-code/bin/claude.exe",
+    # a script for Node 22 or newer
+    "conformance": "node_modules/@modelcontextprotocol/conformance/dist/index.js",
     "copilot": "node_modules/@github/copilot-*/copilot",
     "stylua": "node_modules/@johnnymorganz/stylua-bin-*/stylua",
 }

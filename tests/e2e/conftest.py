@@ -12,20 +12,21 @@ import pytest
 
 from tests.e2e.bed import Bed
 from tests.e2e.claude import claude_binary
+from tests.e2e.conformance import conformance_suite
 from tests.e2e.copilot import copilot_binary
 from tests.e2e.model import Model
 
-BINARIES = {"claude": claude_binary, "copilot": copilot_binary}
+NEEDED = {"claude": claude_binary, "copilot": copilot_binary, "conformance": conformance_suite}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a CLI that is not there, with one line that counts them; CI must have it."""
     marker = item.get_closest_marker("cli")
     needed = (marker.args or ("claude",)) if marker is not None else ()
-    missing = [name for name in needed if BINARIES[name]() is None]
+    missing = [name for name in needed if NEEDED[name]() is None]
     if not missing:
         return
-    reason = f"no {missing[0]} CLI: `scripts/fetch_cli.py {missing[0]}` fetches it"
+    reason = f"no {missing[0]} to run: `make cli` fetches it"
     if os.environ.get("CI") == "true":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
