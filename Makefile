@@ -30,11 +30,11 @@ VENV_PARTS := scripts/venv scripts/make_venv.py $(wildcard python/agent_ide_venv
 	scripts/venv dev
 	@touch .venv/.deps $@
 
-# A CLI that cannot be had is no error here: its tests are skipped and counted, or fail in CI.
-cli: deps-dev ## Fetch the real CLIs that the tests drive, into a cache folder
+# What cannot be had is no error here: its tests are skipped and counted, or fail in CI.
+cli: deps-dev ## Fetch what the tests run from npm, the real CLIs above all, into a cache folder
 	@scripts/venv node
-	@for cli in claude copilot; do \
-	  $(PY) scripts/fetch_cli.py $$cli >/dev/null || echo "the tests with the real $$cli will be skipped"; \
+	@for name in claude copilot conformance; do \
+	  $(PY) scripts/fetch_cli.py $$name >/dev/null || echo "the tests with $$name will be skipped"; \
 	done
 
 lock: deps-dev ## Pin all third parties anew, with hashes
