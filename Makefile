@@ -55,8 +55,9 @@ install: ## Build the plugin's own venv for your Neovim, as the plugin does at i
 demo: deps ## Try it: Neovim with the plugin, an agent and a sample project
 	@$(PY) scripts/demo.py
 
+# two workers: half of the time is spent waiting for a real program's screen
 test: deps-dev cli ## Run all tests
-	$(PYTEST)
+	$(PYTEST) -n 2 --dist loadfile
 
 test-py: deps-dev ## Run the tests that need no real CLI and no Lua
 	$(PYTEST) --ignore tests/lua --ignore tests/e2e
