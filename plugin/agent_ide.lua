@@ -14,9 +14,16 @@ if vim.fn.has("nvim-0.10") == 0 then
   return
 end
 
---- One family of commands per agent: its name in the protocol, the commands' prefix, its title.
+--- One family of commands per agent: its name in the protocol, the commands' prefix, its title, and
+--- what the family does without.
 local families = {
-  { agent = "claude", prefix = "ClaudeCode", title = "Claude Code" },
+  { agent = "claude", prefix = "ClaudeCode", title = "Claude Code", lacks = {} },
+  {
+    agent = "copilot",
+    prefix = "CopilotCli",
+    title = "Copilot CLI",
+    lacks = { Start = true, Stop = true, SelectModel = true },
+  },
 }
 
 local function complete_path(lead)
@@ -42,15 +49,21 @@ local commands = {
   { "SelectModel", {}, "choose the model" },
 }
 
+local function define_command(family, command)
+  local suffix, opts = command[1], { desc = family.title .. ": " .. command[3] }
+  for name, value in pairs(command[2]) do
+    opts[name] = value
+  end
+  vim.api.nvim_create_user_command(family.prefix .. suffix, function(cmd)
+    require("agent_ide.commands").run(family.agent, suffix, cmd)
+  end, opts)
+end
+
 for _, family in ipairs(families) do
   for _, command in ipairs(commands) do
-    local suffix, opts = command[1], { desc = family.title .. ": " .. command[3] }
-    for name, value in pairs(command[2]) do
-      opts[name] = value
+    if not family.lacks[command[1]] then
+      define_command(family, command)
     end
-    vim.api.nvim_create_user_command(family.prefix .. suffix, function(cmd)
-      require("agent_ide.commands").run(family.agent, suffix, cmd)
-    end, opts)
   end
 end
 
@@ -87,12 +100,13 @@ local common_maps = {
 ---@param prefix string of the commands
 ---@param title string
 ---@param list { [1]: string, [2]: string, [3]: string, [4]: string }[]
-local function define_maps(prefix, title, list)
+---@param lacks table<string, boolean> names that are not defined
+local function define_maps(prefix, title, list, lacks)
   for _, map in ipairs(list) do
     local keys = ("<Plug>(%s%s)"):format(prefix, map[2])
     local command = ("<Cmd>%s%s<CR>"):format(prefix, map[3])
     local opts = { noremap = true, desc = title .. ": " .. map[4] }
-    for mode in map[1]:gmatch(".") do
+    for mode in (lacks[map[2]] and "" or map[1]):gmatch(".") do
       -- not vim.keymap.set: it takes three times as long, at every start of Neovim
       vim.api.nvim_set_keymap(mode, keys, command, opts)
     end
@@ -100,9 +114,9 @@ local function define_maps(prefix, title, list)
 end
 
 for _, family in ipairs(families) do
-  define_maps(family.prefix, family.title, maps)
+  define_maps(family.prefix, family.title, maps, family.lacks)
 end
-define_maps("AgentIde", "agent_ide", common_maps)
+define_maps("AgentIde", "agent_ide", common_maps, {})
 
 local group = vim.api.nvim_create_augroup("agent_ide", {})
 

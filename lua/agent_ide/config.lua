@@ -52,6 +52,9 @@ local fits = {
           and type(item.value) == "string"
       end)
   end,
+  ["function"] = function(value)
+    return type(value) == "function"
+  end,
   ["nil"] = function(value)
     return value == nil
   end,

@@ -41,6 +41,30 @@ function M.list()
   return out
 end
 
+--- What the users' functions say of the folders. Asked again only when these have changed.
+---@param folders string[]
+---@return table<string, boolean>? by_agent nil: there is no such function
+local function trusted(folders)
+  local agents = require("agent_ide.agents")
+  local by_agent ---@type table<string, boolean>?
+  for _, name in ipairs(agents.names()) do
+    local trust = agents.config(name).trust
+    if type(trust) == "function" then
+      local real = vim.tbl_map(function(folder)
+        return vim.uv.fs_realpath(folder) or folder
+      end, folders)
+      local ok, answer = pcall(trust, real)
+      if not ok then
+        local message = "the option %s.trust failed, nothing is trusted: %s"
+        require("agent_ide.notify").show(message:format(name, answer), "error")
+      end
+      by_agent = by_agent or {}
+      by_agent[name] = ok and answer == true
+    end
+  end
+  return by_agent
+end
+
 local function push()
   if not watching then
     return
@@ -49,7 +73,8 @@ local function push()
   local folders = M.list()
   if not vim.deep_equal(folders, watching.sent) then
     watching.sent = folders
-    require("agent_ide.rpc").notify("folders", { folders = folders })
+    local payload = { folders = folders, trusted = trusted(folders) }
+    require("agent_ide.rpc").notify("folders", payload)
   end
 end
 

@@ -141,7 +141,7 @@ local function check_cli(name)
     health.error(command[1] .. " --version failed", "run it in a shell to see why")
   end
   local config = agents.config(name)
-  if not config.ask_permission then
+  if config.ask_permission == false then
     health.info("ask_permission is false: in a mode that does not ask, no diff is ever shown")
   end
 end

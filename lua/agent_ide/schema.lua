@@ -24,6 +24,7 @@
 ---| "integer"
 ---| "table<string, string>"
 ---| "model[]" a list of { name, value }
+---| "function"
 ---| "nil" may be left out
 
 ---@type agent_ide.Option[]
@@ -232,6 +233,70 @@ return {
         },
         description = "What |:ClaudeCodeSelectModel| offers: the text shown, and the argument for "
           .. "--model.",
+      },
+    },
+  },
+  {
+    name = "copilot",
+    description = "GitHub Copilot CLI.",
+    options = {
+      {
+        name = "enabled",
+        types = { "boolean" },
+        default = true,
+        description = "Serve Copilot CLI. Its commands are defined either way.",
+      },
+      {
+        name = "command",
+        types = { "string", "string[]" },
+        default = "copilot",
+        description = "The program to start: a name or path, or a list of program and arguments.",
+      },
+      {
+        name = "args",
+        types = { "string[]" },
+        default = {},
+        description = "Arguments that are given to the program at every start.",
+      },
+      {
+        name = "env",
+        types = { "table<string, string>" },
+        default = vim.empty_dict(),
+        description = "Environment variables for the program, in addition to Neovim's own. A "
+          .. "COPILOT_HOME among them also says where Neovim makes itself known.",
+      },
+      {
+        name = "trust",
+        types = { "string[]", "function" },
+        default = {},
+        description = "Folders for which Copilot CLI need not ask whether you trust the files in "
+          .. "them: absolute paths, with ~ and wildcards, that cover what lies below them; or a "
+          .. "function that gets the list of folders and returns true or false. Trust is told only "
+          .. "when all of Neovim's folders are covered, see |agent_ide-trust|.",
+      },
+      {
+        name = "on_close",
+        types = { "string" },
+        choices = { "reject", "terminal" },
+        default = "reject",
+        description = "What it means when you close a diff's window without a decision: reject the "
+          .. "edit, or leave it to the question in Copilot's terminal.",
+      },
+      {
+        name = "diff_timeout_s",
+        types = { "number", "nil" },
+        min = 1,
+        max = 604800,
+        description = "Reject an edit that has waited this many seconds for you. Not set: wait.",
+      },
+      {
+        name = "max_body_bytes",
+        types = { "integer" },
+        min = 65536,
+        max = 1073741824,
+        default = 16777216,
+        description = "The longest message that is taken from Copilot CLI; an edit of a larger file "
+          .. "shows no diff.",
       },
     },
   },

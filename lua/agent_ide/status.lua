@@ -19,6 +19,8 @@ local M = {}
 ---@field version string
 ---@field pid? integer
 ---@field cwd? string
+---@field ready boolean it can take a mention
+---@field session_name? string what the agent calls its session; harmless to show
 
 ---@class agent_ide.Review
 ---@field id integer

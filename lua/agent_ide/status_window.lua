@@ -24,6 +24,9 @@ local function add_client(lines, client)
   if client.pid then
     table.insert(words, "pid " .. client.pid)
   end
+  if client.session_name then
+    table.insert(words, ('"%s"'):format(client.session_name))
+  end
   if client.cwd then
     table.insert(words, vim.fn.fnamemodify(client.cwd, ":~"))
   end

@@ -7,15 +7,30 @@ local M = {}
 ---@type string?
 local text
 
+--- More of a session's name is cut: a statusline is short.
+local NAME_WIDTH = 24
+
+---@param name string
+---@return string
+local function shortened(name)
+  -- some plugins put the text into 'statusline' itself, where % begins an expression to evaluate
+  local plain = name:gsub("%%", "")
+  if vim.fn.strdisplaywidth(plain) <= NAME_WIDTH then
+    return plain
+  end
+  return vim.fn.strcharpart(plain, 0, NAME_WIDTH - 1) .. "…"
+end
+
 ---@param status agent_ide.Status
----@return string[] titles of agents with a client, as often as they have one
+---@return string[] agents with a client; the session's name of an only one, else their number
 local function connected(status)
   local titles = {} ---@type table<string, string>
   for _, server in ipairs(status.servers) do
     titles[server.agent] = server.title
   end
-  local counts, order = {}, {}
+  local counts, order, names = {}, {}, {}
   for _, client in ipairs(status.clients) do
+    names[client.agent] = client.session_name
     if not counts[client.agent] then
       table.insert(order, client.agent)
     end
@@ -23,7 +38,10 @@ local function connected(status)
   end
   return vim.tbl_map(function(agent)
     local title = titles[agent] or agent
-    return counts[agent] > 1 and ("%s x%d"):format(title, counts[agent]) or title
+    if counts[agent] > 1 then
+      return ("%s x%d"):format(title, counts[agent])
+    end
+    return names[agent] and ("%s (%s)"):format(title, shortened(names[agent])) or title
   end, order)
 end
 

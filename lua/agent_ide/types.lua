@@ -14,6 +14,7 @@
 ---@field terminal agent_ide.TerminalConfig
 ---@field diff agent_ide.DiffConfig
 ---@field claude agent_ide.ClaudeConfig
+---@field copilot agent_ide.CopilotConfig
 
 ---@class (exact) agent_ide.TerminalConfig
 ---@field side "right"|"left"|"top"|"bottom"
@@ -39,6 +40,16 @@
 ---@field port_max integer
 ---@field models agent_ide.Model[]
 
+---@class (exact) agent_ide.CopilotConfig
+---@field enabled boolean
+---@field command string|string[]
+---@field args string[]
+---@field env table<string, string>
+---@field trust string[]|fun(folders: string[]): boolean
+---@field on_close "reject"|"terminal"
+---@field diff_timeout_s? number
+---@field max_body_bytes integer
+
 ---@class (exact) agent_ide.Model
 ---@field name string shown in the menu
 ---@field value string argument for --model
@@ -57,6 +68,7 @@
 ---@field terminal? agent_ide.TerminalOpts
 ---@field diff? agent_ide.DiffOpts
 ---@field claude? agent_ide.ClaudeOpts
+---@field copilot? agent_ide.CopilotOpts
 
 ---@class (exact) agent_ide.TerminalOpts
 ---@field side? "right"|"left"|"top"|"bottom"
@@ -81,3 +93,13 @@
 ---@field port_min? integer
 ---@field port_max? integer
 ---@field models? agent_ide.Model[]
+
+---@class (exact) agent_ide.CopilotOpts
+---@field enabled? boolean
+---@field command? string|string[]
+---@field args? string[]
+---@field env? table<string, string>
+---@field trust? string[]|fun(folders: string[]): boolean
+---@field on_close? "reject"|"terminal"
+---@field diff_timeout_s? number
+---@field max_body_bytes? integer

@@ -130,6 +130,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"claude": {"command": ""}}, r'option claude\.command is "", expected string or string\[\]'),
     ({"python": 3}, r"option python is 3, expected string"),
+    (
+        {"copilot": {"trust": "~/work"}},
+        r'option copilot\.trust is "~/work", expected string\[\] or function',
+    ),
+    (
+        {"copilot": {"on_close": "accept"}},
+        r'option copilot\.on_close is "accept", expected one of "reject", "terminal"',
+    ),
+    (
+        {"copilot": {"diff_timeout_s": 0}},
+        r"option copilot\.diff_timeout_s is 0, expected number from 1 to 604800",
+    ),
 ]
 
 

@@ -42,16 +42,17 @@ def test_every_command_map_and_subcommand_has_a_tag(nvim: Neovim, tmp_path: Path
     nvim.command("let g:agent_ide = {'auto_start': v:false}")
     nvim.command("runtime plugin/agent_ide.lua")
     commands = [
-        name for name in nvim.api.api.get_commands({}) if name.startswith(("Clau", "Agent"))
+        name for name in nvim.api.api.get_commands({}) if name.startswith(("Clau", "Copi", "Agent"))
     ]
-    assert len(commands) == 16
+    assert len(commands) == 28
     assert {f":{name}" for name in commands} <= tags
     subcommands = nvim.api.funcs.getcompletion("AgentIde ", "cmdline")
     assert len(subcommands) == 12
     assert {f":AgentIde-{name}" for name in subcommands} <= tags
     maps = [found["lhs"] for found in nvim.api.api.get_keymap("n")]
-    ours = [lhs for lhs in maps if lhs.startswith(("<Plug>(Claude", "<Plug>(AgentIde"))]
-    assert len(ours) == 12
+    prefixes = ("<Plug>(Claude", "<Plug>(Copilot", "<Plug>(AgentIde")
+    ours = [lhs for lhs in maps if lhs.startswith(prefixes)]
+    assert len(ours) == 19
     assert set(ours) <= tags
 
 

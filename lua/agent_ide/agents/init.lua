@@ -10,14 +10,15 @@ local M = {}
 ---@field title string for people
 ---@field prefix string of its user commands, "ClaudeCode"
 ---@field install_hint string how one gets the CLI, as part of a sentence
----@field mode_flags string[] arguments by which the user chooses a permission mode
----@field asking_mode fun(help_text: string): string[] arguments of the mode that asks before edits
----@field model_args fun(value: string): string[] arguments that start it with a model
----@field model_prompt fun(value: string): string what to type to change the model of a running one
+---@field mode_flags? string[] arguments by which the user chooses a permission mode
+---@field asking_mode? fun(help_text: string): string[] arguments of the mode that asks before edits;
+---        none: it asks anyway
+---@field model_args? fun(value: string): string[] arguments that start it with a model
+---@field model_prompt? fun(value: string): string what to type to change the model of a running one
 
 ---@return string[]
 function M.names()
-  return { "claude" }
+  return { "claude", "copilot" }
 end
 
 ---@param name string
@@ -29,7 +30,7 @@ end
 
 --- The options of one agent.
 ---@param name string
----@return agent_ide.ClaudeConfig
+---@return agent_ide.ClaudeConfig|agent_ide.CopilotConfig
 function M.config(name)
   return require("agent_ide.config").get()[name]
 end

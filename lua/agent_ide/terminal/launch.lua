@@ -54,7 +54,9 @@ end
 ---@param given string[] the user's arguments, from the options and typed
 ---@param on_args fun(args: string[])
 local function with_mode(agent, given, on_args)
-  if not agents.config(agent.name).ask_permission or chooses_mode(agent, given) then
+  if not agent.asking_mode then
+    return on_args(given)
+  elseif not agents.config(agent.name).ask_permission or chooses_mode(agent, given) then
     return on_args(given)
   end
   require("agent_ide.agents.probe").ask(agents.command(agent.name), "--help", function(text)

@@ -1,0 +1,14 @@
+--- How to launch GitHub Copilot CLI.
+---
+--- Owns:     nothing; it is data.
+--- Not here: anything of the wire (python/agent_ide/protocols/copilot_ide).
+--- Source:   `copilot --help` of 1.0.102. It asks before each edit unless it is told otherwise, so
+---           there is no mode to choose.
+
+---@type agent_ide.Agent
+return {
+  name = "copilot",
+  title = "Copilot CLI",
+  prefix = "CopilotCli",
+  install_hint = "install it with `npm install -g @github/copilot`",
+}
