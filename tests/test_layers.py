@@ -34,7 +34,7 @@ class Row:
 
 GROUPS = {
     "values": "model errors config",
-    "port": "editor.port editor.state",
+    "port": "editor.port editor.state editor.selected",
     "jupyter": "jupyter_client jupyter_core zmq",
 }
 
@@ -49,7 +49,7 @@ ROWS = (
     Row("review.reviews", "values tasks port review.*", asyncio=True),
     Row("notebook.jupyter", "values notebook.*", "jupyter", asyncio=True),
     Row("notebook.*", "values tasks port notebook.*", asyncio=True),
-    Row("editor.port editor.state", "values port"),
+    Row("editor.port editor.state editor.selected", "values port"),
     Row("editor.nvim", "values tasks port editor.*", "pynvim msgspec", asyncio=True),
     Row("transports.lockfile", "values", "msgspec"),
     Row("transports.*", "values tasks wire.* transports.*", "websockets aiohttp", asyncio=True),

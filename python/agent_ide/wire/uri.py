@@ -10,7 +10,9 @@ import re
 from pathlib import PurePath, PureWindowsPath
 from urllib.parse import quote, unquote
 
-__all__ = ["from_uri", "to_raw_uri", "to_uri"]
+from agent_ide.errors import RpcError
+
+__all__ = ["from_uri", "require_path", "to_raw_uri", "to_uri"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -54,6 +56,18 @@ def from_uri(text: str) -> str | None:
     if re.match(r"/[A-Za-z]:", path) and _FLAVOUR is PureWindowsPath:
         path = path[1:]
     return path if "\0" not in path and _FLAVOUR(path).is_absolute() else None
+
+
+def require_path(given: str) -> str:
+    """As `from_uri`, for an argument of a call.
+
+    Raises:
+        RpcError: it names no absolute path.
+    """
+    path = from_uri(given)
+    if path is None:
+        raise RpcError.invalid_params("an absolute path or a file:// URI is expected")
+    return path
 
 
 def _was_encoded(rest: str) -> bool:

@@ -18,14 +18,12 @@ from agent_ide.model import (
     Diagnostic,
     Failed,
     OpenBuffer,
-    Position,
-    Range,
     Rejected,
     Selection,
     Severity,
     Verdict,
 )
-from agent_ide.wire import jsonrpc
+from agent_ide.wire import jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_raw_uri, to_uri
 
@@ -53,40 +51,14 @@ _SEVERITIES = {
 }
 
 
-def _position(position: Position) -> dict[str, int]:
-    return {"line": position.line, "character": position.character}
-
-
-def _range(span: Range) -> dict[str, Any]:
-    return {"start": _position(span.start), "end": _position(span.end)}
-
-
-def _selection(selection: Selection) -> dict[str, Any]:
-    return {
-        "text": selection.text,
-        "filePath": selection.path,
-        "fileUrl": to_uri(selection.path),
-        "selection": {**_range(selection.range), "isEmpty": selection.range.empty},
-    }
-
-
 def selection_changed(selection: Selection | None) -> bytes:
     """The push; without a file an empty path clears what the CLI shows. No field is ever null."""
-    if selection is None:
-        nowhere = Range(Position(0, 0), Position(0, 0))
-        params = {
-            "text": "",
-            "filePath": "",
-            "fileUrl": "",
-            "selection": {**_range(nowhere), "isEmpty": True},
-        }
-    else:
-        params = _selection(selection)
-    return jsonrpc.encode_notification("selection_changed", params)
+    shown = selection or Selection("", values.NOWHERE, "")
+    return jsonrpc.encode_notification("selection_changed", values.selection(shown))
 
 
 def selection_result(selection: Selection) -> ToolResult:
-    return ToolResult.of_json({"success": True, **_selection(selection)})
+    return ToolResult.of_json({"success": True, **values.selection(selection)})
 
 
 def at_mentioned(path: str, start_line: int | None, end_line: int | None) -> bytes:
@@ -122,19 +94,6 @@ def workspace_folders(folders: Sequence[str]) -> ToolResult:
     )
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "message": diagnostic.message,
-        "severity": _SEVERITIES[diagnostic.severity],
-        "range": _range(diagnostic.range),
-    }
-    if diagnostic.source is not None:
-        entry["source"] = diagnostic.source
-    if diagnostic.code is not None:
-        entry["code"] = diagnostic.code
-    return entry
-
-
 def diagnostics_text(
     files: Mapping[str, Sequence[Diagnostic]], first: Iterable[str], asked_uri: str | None = None
 ) -> ToolResult:
@@ -152,7 +111,7 @@ def diagnostics_text(
         (
             {
                 "uri": asked_uri or to_raw_uri(path),
-                "diagnostics": [_diagnostic(item) for item in files[path]],
+                "diagnostics": [values.diagnostic(item, _SEVERITIES) for item in files[path]],
             }
             for path in sorted(files, key=lambda path: (order.get(path, len(order)), path))
         ),

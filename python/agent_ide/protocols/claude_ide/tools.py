@@ -14,15 +14,16 @@ from typing import Any
 import msgspec
 
 from agent_ide.editor.port import Editor
+from agent_ide.editor.selected import Selected
 from agent_ide.editor.state import EditorState
 from agent_ide.errors import RpcError, ToolError
-from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal, Selection
+from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal
 from agent_ide.notebook.kernel import Image, Kernels
 from agent_ide.protocols.claude_ide import messages
 from agent_ide.review.reviews import Reviews
 from agent_ide.wire.mcp import Content, ImageContent, TextContent, ToolCall, ToolResult
 from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
-from agent_ide.wire.uri import from_uri
+from agent_ide.wire.uri import require_path
 
 __all__ = ["TOOLS", "ClaudeTools"]
 
@@ -160,7 +161,7 @@ class ClaudeTools:
         self._state = state
         self._reviews = reviews
         self._kernels = kernels
-        self._track_selection = track_selection
+        self._selected = Selected(editor, state, track_selection)
         self._edited: dict[ClientId, dict[str, None]] = {}
         handlers: list[tuple[str, Callable[[ClientId, Any], Awaitable[ToolResult]]]] = [
             ("openFile", self._open_file),
@@ -193,7 +194,7 @@ class ClaudeTools:
     # -- files --------------------------------------------------------------------------------
 
     async def _open_file(self, _client: ClientId, arguments: OpenFileArguments) -> ToolResult:
-        path = _path(arguments.file_path)
+        path = require_path(arguments.file_path)
         opened = await self._editor.open_file(
             OpenFile(
                 path,
@@ -216,7 +217,7 @@ class ClaudeTools:
         )
 
     async def _document_dirty(self, _client: ClientId, arguments: FileArguments) -> ToolResult:
-        path = _path(arguments.file_path)
+        path = require_path(arguments.file_path)
         buffer = self._state.buffer(path)
         if buffer is None:
             return _not_open(path)
@@ -230,7 +231,7 @@ class ClaudeTools:
         )
 
     async def _save_document(self, _client: ClientId, arguments: FileArguments) -> ToolResult:
-        path = _path(arguments.file_path)
+        path = require_path(arguments.file_path)
         saved = await self._editor.save_file(path)
         if not saved.found:
             return _not_open(path)
@@ -246,26 +247,16 @@ class ClaudeTools:
     # -- what the editor has pushed -----------------------------------------------------------
 
     async def _current_selection(self, _client: ClientId, _: NoArguments) -> ToolResult:
-        selection = self._state.selection
-        if not self._track_selection:
-            selection = await self._editor.read_selection()
+        selection = await self._selected.current()
         if selection is None:
             return ToolResult.of_json({"success": False, "message": "No active editor found"})
-        return messages.selection_result(await self._whole(selection))
+        return messages.selection_result(selection)
 
     async def _latest_selection(self, _client: ClientId, _: NoArguments) -> ToolResult:
-        selection = self._state.latest
+        selection = await self._selected.latest()
         if selection is None:
             return ToolResult.of_json({"success": False, "message": "No selection available"})
-        return messages.selection_result(await self._whole(selection))
-
-    async def _whole(self, selection: Selection) -> Selection:
-        """A pushed text may have been cut; the editor has the rest while it is the same one."""
-        if not selection.truncated:
-            return selection
-        whole = await self._editor.read_selection()
-        same = whole is not None and (whole.path, whole.range) == (selection.path, selection.range)
-        return whole if whole is not None and same else selection
+        return messages.selection_result(selection)
 
     async def _open_editors(self, _client: ClientId, _: NoArguments) -> ToolResult:
         return messages.open_editors(self._state.buffers)
@@ -277,7 +268,7 @@ class ClaudeTools:
         edited = self._edited.setdefault(client, {})
         if not arguments.uri:
             return messages.diagnostics_text(self._state.diagnostics, edited)
-        path = _path(arguments.uri)
+        path = require_path(arguments.uri)
         edited.setdefault(path)
         return messages.diagnostics_text(
             {path: self._state.diagnostics_of(path)}, edited, asked_uri=arguments.uri
@@ -286,7 +277,7 @@ class ClaudeTools:
     # -- diffs --------------------------------------------------------------------------------
 
     async def _open_diff(self, client: ClientId, arguments: OpenDiffArguments) -> ToolResult:
-        path, tab_name = _path(arguments.new_file_path), arguments.tab_name
+        path, tab_name = require_path(arguments.new_file_path), arguments.tab_name
         namesake = self._reviews.find(AGENT, tab_name)
         if namesake is not None:
             if namesake.accepted and namesake.proposal.client != client:
@@ -338,13 +329,6 @@ class ClaudeTools:
             for output in outputs
         ]
         return ToolResult(tuple(content))
-
-
-def _path(given: str) -> str:
-    path = from_uri(given)
-    if path is None:
-        raise RpcError.invalid_params("an absolute path or a file:// URI is expected")
-    return path
 
 
 def _not_open(path: str) -> ToolResult:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from agent_ide.errors import ToolError
 from agent_ide.model import (
@@ -19,7 +18,6 @@ from agent_ide.model import (
     CancelledBy,
     Diagnostic,
     Failed,
-    Position,
     Range,
     Rejected,
     RejectedBy,
@@ -27,7 +25,7 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
-from agent_ide.wire import jsonrpc
+from agent_ide.wire import jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_uri
 
@@ -57,6 +55,9 @@ _CANCELLED_TRIGGERS = {
     CancelledBy.TIMEOUT: "timeout",
 }
 
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 MAX_NAME_CHARS = 80
@@ -64,36 +65,17 @@ MAX_NAME_CHARS = 80
 MAX_DIAGNOSTICS_BYTES = 1024 * 1024
 
 
-def _position(position: Position) -> dict[str, int]:
-    return {"line": position.line, "character": position.character}
-
-
-def _range(span: Range) -> dict[str, Any]:
-    return {"start": _position(span.start), "end": _position(span.end)}
-
-
-def _selection(selection: Selection) -> dict[str, Any]:
-    return {
-        "text": selection.text,
-        "filePath": selection.path,
-        "fileUrl": to_uri(selection.path),
-        "selection": {**_range(selection.range), "isEmpty": selection.range.empty},
-    }
-
-
 def selection_changed(selection: Selection | None, last_path: str) -> bytes:
     """The push. There is no message for "no file": an empty selection in the last one clears."""
-    if selection is None:
-        nowhere = Position(0, 0)
-        selection = Selection(last_path, Range(nowhere, nowhere), "")
-    return jsonrpc.encode_notification("selection_changed", _selection(selection))
+    shown = selection or Selection(last_path, values.NOWHERE, "")
+    return jsonrpc.encode_notification("selection_changed", values.selection(shown))
 
 
 def selection_result(selection: Selection | None, current: bool) -> ToolResult:
     """`current`: from the active editor, not only remembered. Without any: the text is `null`."""
     if selection is None:
         return ToolResult.of_json(None)
-    return ToolResult.of_json({"current": current, **_selection(selection)})
+    return ToolResult.of_json({"current": current, **values.selection(selection)})
 
 
 def reference(path: str, span: Range | None, text: str | None) -> bytes:
@@ -106,24 +88,11 @@ def reference(path: str, span: Range | None, text: str | None) -> bytes:
     params = {
         "filePath": path,
         "fileUrl": to_uri(path),
-        "selection": None if span is None else _range(span),
+        "selection": None if span is None else values.span(span),
         "selectedText": text,
     }
     method = "add_file_reference" if text is None else "add_selection"
     return jsonrpc.encode_notification(method, params)
-
-
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "message": diagnostic.message,
-        "severity": _SEVERITIES[diagnostic.severity],
-        "range": _range(diagnostic.range),
-    }
-    if diagnostic.source is not None:
-        entry["source"] = diagnostic.source
-    if diagnostic.code is not None:
-        entry["code"] = diagnostic.code
-    return entry
 
 
 def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
@@ -133,7 +102,7 @@ def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
             {
                 "uri": to_uri(path),
                 "filePath": path,
-                "diagnostics": [_diagnostic(item) for item in items],
+                "diagnostics": [values.diagnostic(item, _SEVERITIES) for item in items],
             }
             for path, items in sorted(files.items())
         ),
@@ -145,7 +114,10 @@ def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
 def diagnostics_changed(files: Iterable[tuple[str, Sequence[Diagnostic]]]) -> bytes:
     """The push: only the files that changed, an empty list for one that became clean."""
     uris = [
-        {"uri": to_uri(path), "diagnostics": [_diagnostic(item) for item in items]}
+        {
+            "uri": to_uri(path),
+            "diagnostics": [values.diagnostic(item, _SEVERITIES) for item in items],
+        }
         for path, items in files
     ]
     return jsonrpc.encode_notification("diagnostics_changed", {"uris": uris})
@@ -198,5 +170,5 @@ def answer_close(tab_name: str, was_open: bool) -> ToolResult:
 
 def harmless(name: str) -> str:
     """A session's name for the user's screen: one line, no terminal escapes, not endless."""
-    shown = _CONTROL.sub(" ", name).strip()
+    shown = " ".join(_CONTROL.sub(" ", _ESCAPES.sub("", name)).split())
     return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"

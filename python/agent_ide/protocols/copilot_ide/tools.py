@@ -16,15 +16,16 @@ from typing import Any, Literal
 import msgspec
 
 from agent_ide.editor.port import Editor
+from agent_ide.editor.selected import Selected
 from agent_ide.editor.state import EditorState
-from agent_ide.errors import RpcError, ToolError
+from agent_ide.errors import ToolError
 from agent_ide.model import CancelledBy, Proposal
 from agent_ide.protocols.copilot_ide import messages
 from agent_ide.protocols.copilot_ide.session import CopilotSession
 from agent_ide.review.reviews import Review, Reviews
 from agent_ide.wire.mcp import ToolCall, ToolResult
 from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
-from agent_ide.wire.uri import from_uri
+from agent_ide.wire.uri import require_path
 
 __all__ = ["AGENT", "TITLE", "TOOLS", "CopilotTools", "DiffPolicy"]
 
@@ -147,7 +148,7 @@ class CopilotTools:
         self._reviews = reviews
         self._policy = policy
         self._info = info
-        self._track_selection = track_selection
+        self._selected = Selected(editor, state, track_selection)
         handlers: list[tuple[str, Callable[[CopilotSession, Any], Awaitable[ToolResult]]]] = [
             ("get_vscode_info", self._vscode_info),
             ("get_selection", self._selection),
@@ -171,16 +172,10 @@ class CopilotTools:
         return ToolResult.of_json(self._info)
 
     async def _selection(self, _session: CopilotSession, _: Nothing) -> ToolResult:
-        current = self._state.selection
-        if not self._track_selection:
-            current = await self._editor.read_selection()
-        if current is None:
-            return messages.selection_result(self._state.latest, current=False)
-        if current.truncated:
-            whole = await self._editor.read_selection()
-            if whole is not None and (whole.path, whole.range) == (current.path, current.range):
-                current = whole
-        return messages.selection_result(current, current=True)
+        current = await self._selected.current()
+        if current is not None:
+            return messages.selection_result(current, current=True)
+        return messages.selection_result(await self._selected.latest(), current=False)
 
     async def _diagnostics(self, _session: CopilotSession, arguments: UriArguments) -> ToolResult:
         if not arguments.uri:
@@ -188,11 +183,11 @@ class CopilotTools:
         if _VIRTUAL.match(arguments.uri):
             # a buffer without a file, which has none
             return messages.diagnostics_result({})
-        path = _path(arguments.uri)
+        path = require_path(arguments.uri)
         return messages.diagnostics_result({path: self._state.diagnostics_of(path)})
 
     async def _open_diff(self, session: CopilotSession, arguments: OpenDiffArguments) -> ToolResult:
-        path, tab_name = _path(arguments.original_file_path), arguments.tab_name
+        path, tab_name = require_path(arguments.original_file_path), arguments.tab_name
         namesake = self._reviews.find(AGENT, tab_name)
         if namesake is not None and _waits_for_another(namesake, session):
             raise ToolError("a diff of that name was accepted for another client")
@@ -229,10 +224,3 @@ def _waits_for_another(review: Review, session: CopilotSession) -> bool:
     """An accepted review belongs to its client until that one has written, or is gone."""
     another = review.proposal.client != session.client and not review.client_gone
     return review.accepted and another
-
-
-def _path(given: str) -> str:
-    path = from_uri(given)
-    if path is None:
-        raise RpcError.invalid_params("an absolute path or a file:// URI is expected")
-    return path
