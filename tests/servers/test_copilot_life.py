@@ -351,7 +351,7 @@ async def test_clients_are_told_of(desk: Desk) -> None:
     await first.delete()
     assert [it.id for it in desk.server.clients()] == ["copilot-2"]
     await second.json("update_session_name", name="fix \x1b[31mit")
-    assert [it.session_name for it in desk.server.clients()] == ["fix  [31mit"]
+    assert [it.session_name for it in desk.server.clients()] == ["fix it"]
 
 
 async def test_known_cli_session_replaces(desk: Desk) -> None:

@@ -183,7 +183,7 @@ async def test_session_name(desk: Desk, client: Client) -> None:
     assert await client.json("update_session_name", name="\x1b]0;x\x07 title\n") == {
         "success": True
     }
-    assert desk.server.clients()[0].session_name == "]0;x  title"
+    assert desk.server.clients()[0].session_name == "title"
     await client.json("update_session_name", name="")
     assert desk.server.clients()[0].session_name is None
 
