@@ -4,9 +4,9 @@
     scripts/demo.py --headless   by itself, each step printed; code 1 when one fails
 
 Owns:     the sample project, the steps of the headless run.
-Not here: the agent that stands in where `claude` is not installed (demo_agent.py).
+Not here: the agent that stands in where `claude` or `copilot` is not installed (demo_agent.py).
 
-Without a terminal it runs headless, with the stand-in: a real `claude` would need an account.
+Without a terminal it runs headless, with the stand-in: the real ones would need accounts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import pynvim
+
+AGENTS = {"claude": "ClaudeCode", "copilot": "CopilotCli"}
+"""The agents, and what their commands begin with."""
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 20.0
@@ -46,16 +49,20 @@ class DemoError(Exception):
     """One line that says which step failed, and what was seen instead."""
 
 
-def stand_in() -> str:
-    """Options of the plugin that make :ClaudeCode start the demo's own agent."""
-    agent = [sys.executable, str(ROOT / "scripts/demo_agent.py")]
-    options = {"claude": {"command": agent}}
+def stand_in(agents: Iterable[str]) -> str:
+    """Options of the plugin that make :ClaudeCode and :CopilotCli start the demo's own agent."""
+    program = [sys.executable, str(ROOT / "scripts/demo_agent.py")]
+    options = {agent: {"command": [*program, agent]} for agent in agents}
     return f"lua vim.g.agent_ide = vim.json.decode({json.dumps(json.dumps(options))})"
 
 
 def own_folders(folder: Path) -> dict[str, str]:
     """An environment in which the demo leaves the user's files alone."""
-    env = {**os.environ, "CLAUDE_CONFIG_DIR": str(folder / "claude")}
+    env = {
+        **os.environ,
+        "CLAUDE_CONFIG_DIR": str(folder / "claude"),
+        "COPILOT_HOME": str(folder / "copilot"),
+    }
     for name in ("config", "data", "state", "cache"):
         env[f"XDG_{name.upper()}_HOME"] = str(folder / name)
     return env
@@ -66,9 +73,10 @@ def play(project: Path) -> int:
     socket = project.parent / "nvim.sock"
     command = [str(ROOT / "scripts/nvim"), "-n", "--listen", str(socket), "-c", "ClaudeCode"]
     env = dict(os.environ)
-    if not shutil.which("claude"):
+    missing = [agent for agent in AGENTS if not shutil.which(agent)]
+    if missing == list(AGENTS):
         env = own_folders(project.parent)
-        command += ["--cmd", stand_in()]
+    command += ["--cmd", stand_in(missing)]
     with subprocess.Popen([*command, "greet.py"], cwd=project, env=env) as screen:
         # a closed terminal window ends Neovim first, then us: the folder must not stay
         for number in (signal.SIGHUP, signal.SIGTERM):
@@ -86,41 +94,52 @@ class Rehearsal:
 
     def __init__(self, project: Path) -> None:
         self._path = project / "greet.py"
-        self._locks = project.parent / "claude/ide"
+        self._folder = project.parent
         variables = own_folders(project.parent)
         command = ["env", *(f"{name}={value}" for name, value in variables.items())]
         command += [str(ROOT / "scripts/nvim"), "-n", "--embed", "--headless"]
-        # wide, so that the agent's lines are not broken
-        command += ["--cmd", f"set columns=200 | cd {project}", "--cmd", stand_in()]
+        # wide, so that the agents' lines are not broken
+        command += ["--cmd", f"set columns=240 | cd {project}", "--cmd", stand_in(AGENTS)]
         self._nvim = pynvim.attach("child", argv=[*command, str(self._path)])
         self._pid: int = self._nvim.funcs.getpid()
 
     def run(self) -> None:
-        self._step("Neovim has started and listens for agents", self._locked)
-        self._nvim.command("ClaudeCode")
-        self._step(
-            "The agent in the split is connected", lambda: self._shows("Connected to Neovim")
-        )
-        self._type("<C-\\><C-n><C-w>pggVjj")
-        self._step("It sees the selected lines", lambda: self._shows("I see lines 1 to 3"))
+        self._step("Neovim has started and listens for both agents", lambda: self._locks() == 2)
+        for agent, prefix in AGENTS.items():
+            self._nvim.command(prefix)
+            self._sees(agent, "connected", "Connected to Neovim")
+        self._type("<C-\\><C-n><C-w>tggVjj")
+        for agent in AGENTS:
+            self._sees(agent, "sees the selected lines", "I see lines 1 to 3")
         self._type("<Esc>")
-        self._propose()
-        self._nvim.command("ClaudeCodeDiffAccept")
-        self._step("Accepted: the agent has written the file", lambda: "Good day" in self._text())
-        self._step("Neovim shows the new text", lambda: self._buffer() == self._text())
-        self._propose()
-        before = self._text()
-        self._nvim.command("ClaudeCodeDiffDeny")
-        self._step("Rejected: the agent says so", lambda: self._shows("Rejected"))
-        self._step("The file is as before", lambda: self._text() == before)
+        self._accept("claude", "Good day")
+        self._reject("claude")
+        self._accept("copilot", "One line for one guest")
         self._nvim.command("qall!", async_=True)
-        self._step("After :qa! no lock file is left", lambda: not self._locked())
+        self._step("After :qa! no lock file is left", lambda: not self._locks())
 
-    def _propose(self) -> None:
+    def _accept(self, agent: str, text: str) -> None:
+        self._propose(agent)
+        self._nvim.command(f"{AGENTS[agent]}DiffAccept")
+        self._step(f"{agent}: accepted, it has written the file", lambda: text in self._text())
+        self._step("Neovim shows the new text", lambda: self._buffer() == self._text())
+
+    def _reject(self, agent: str) -> None:
+        before = self._text()
+        self._propose(agent)
+        self._nvim.command(f"{AGENTS[agent]}DiffDeny")
+        self._sees(agent, "rejected, the file is as before", "Rejected")
+        if self._text() != before:
+            raise DemoError(f"FAILED: {agent} has written what was rejected")
+
+    def _propose(self, agent: str) -> None:
         """Press Enter in the agent's terminal and wait for the diff."""
-        self._nvim.command("ClaudeCodeFocus")
+        self._nvim.command(f"{AGENTS[agent]}Focus")
         self._type("<CR>")
-        self._step("The agent proposes an edit, Neovim shows a diff", lambda: self._diffs() == 2)
+        self._step(f"{agent}: it proposes an edit, Neovim shows a diff", lambda: self._diffs() == 2)
+
+    def _sees(self, agent: str, what: str, text: str) -> None:
+        self._step(f"{agent}: {what}", lambda: text in self._terminal(agent))
 
     def close(self) -> None:
         # asyncio would warn that the loop is gone when the child ends
@@ -133,18 +152,16 @@ class Rehearsal:
         end = time.monotonic() + LIMIT_S
         while not done():
             if time.monotonic() > end:
-                raise DemoError(f"FAILED: {what}\n\nThe agent's terminal:\n{self._terminal()}")
+                seen = [f"{agent}'s terminal:\n{self._terminal(agent)}" for agent in AGENTS]
+                raise DemoError("\n\n".join([f"FAILED: {what}", *seen]))
             time.sleep(0.02)
         print(f"ok: {what}", flush=True)
 
     def _type(self, keys: str) -> None:
         self._nvim.api.input(keys)
 
-    def _locked(self) -> bool:
-        return bool(list(self._locks.glob("*.lock")))
-
-    def _shows(self, text: str) -> bool:
-        return text in self._terminal()
+    def _locks(self) -> int:
+        return len(list(self._folder.glob("*/ide/*.lock")))
 
     def _text(self) -> str:
         return self._path.read_text(encoding="utf-8")
@@ -156,9 +173,9 @@ class Rehearsal:
     def _diffs(self) -> int:
         return sum(self._nvim.funcs.getwinvar(w.handle, "&diff") for w in self._nvim.windows)
 
-    def _terminal(self) -> str:
+    def _terminal(self, agent: str) -> str:
         for buffer in self._nvim.buffers:
-            if buffer.name.startswith("term://"):
+            if buffer.vars.get("agent_ide_terminal") == agent:
                 return "\n".join(buffer[:])
         return "(none)"
 

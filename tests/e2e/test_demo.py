@@ -19,7 +19,7 @@ DEMO = [sys.executable, str(REPO / "scripts/demo.py")]
 
 @pytest.fixture
 def environment(folder: Path) -> dict[str, str]:
-    """No `claude` is installed here, whatever this machine has."""
+    """Neither `claude` nor `copilot` is installed here, whatever this machine has."""
     nvim = os.environ.get("NVIM", "")
     own = {"HOME": str(folder), "PATH": os.defpath, "TMPDIR": str(folder), "LANG": "C.UTF-8"}
     return {**own, **({"NVIM": nvim} if os.path.isfile(nvim) else {})}
@@ -52,6 +52,14 @@ def test_in_a_terminal_the_user_decides(folder: Path, environment: dict[str, str
         terminal.key("C-\\", "C-n")
         terminal.type(":ClaudeCodeDiffAccept\r")
         terminal.wait_for(r"Accepted: I wrote greet\.py")
+        # the other agent beside it
+        terminal.type(":CopilotCli\r")
+        terminal.wait_for(r"Connected to Neovim\..*Connected to Neovim\.", 2 * LIMIT_S)
+        terminal.press_until("Let me say what it is for", "Enter", limit_s=2 * LIMIT_S)
+        terminal.wait_for("One line for one guest")
+        terminal.key("C-\\", "C-n")
+        terminal.type(":CopilotCliDiffAccept\r")
+        terminal.wait_for(r"(?s)Accepted: I wrote greet\.py.*Accepted: I wrote greet\.py")
         terminal.type(":qa!\r")
         assert terminal.wait_ended() == 0
     assert not list(folder.glob("agent-ide-demo-*"))
