@@ -64,17 +64,18 @@ class Bed:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def start_editor(self, *files: str | Path, agent: str = "") -> Editor:
+    def start_editor(self, *files: str | Path, agent: str = "", options: str = "") -> Editor:
         """Start Neovim on files and wait for its Claude server.
 
         Args:
             files: arguments of Neovim.
             agent: `claude` or `copilot` is on its PATH and finds its model, for :ClaudeCode and
                    :CopilotCli.
+            options: more options of the plugin, as fields of a Lua table.
         """
         args = ["--", *map(str, files)] if files else []
         env = self._agent_environment(agent) if agent else {}
-        editor = Editor(self.folder, self.project, args=args, env=env)
+        editor = Editor(self.folder, self.project, args=args, env=env, options=options)
         self._running.enter_context(editor)
         self._screens.append(("screen of Neovim", editor.terminal))
         editor.wait_host()
@@ -101,11 +102,16 @@ class Bed:
             cli.terminal.wait_for("⧉", 4 * LIMIT_S)
         return cli
 
-    def start_copilot(self, editor: Editor) -> Copilot:
-        """Start a CLI beside Neovim and wait until it has found it by itself."""
+    def start_copilot(self, editor: Editor, *, trust: bool = True) -> Copilot:
+        """Start a CLI beside Neovim and wait until it has found it by itself.
+
+        Args:
+            trust: it knows already that the user trusts the project's folder.
+        """
         editor.wait_copilot_lock()
         before = editor.clients()
-        cli = Copilot(home=self.home, project=self.project, model_url=self.copilot_model.url)
+        url = self.copilot_model.url
+        cli = Copilot(home=self.home, project=self.project, model_url=url, trust=trust)
         self._running.enter_context(cli)
         self._screens.append(("screen of the Copilot CLI", cli.terminal))
         cli.wait_ready()

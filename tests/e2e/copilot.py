@@ -91,12 +91,13 @@ def copilot_environment(home: Path, model_url: str) -> dict[str, str]:
     }
 
 
-def prepare_home(home: Path, project: Path) -> None:
-    """Answer every question of a first start beforehand."""
+def prepare_home(home: Path, project: Path, trust: bool = True) -> None:
+    """Answer every question of a first start beforehand; without trust all but one."""
     folder = home / ".copilot"
     folder.mkdir(mode=0o700, exist_ok=True)
     # trust is state, not a setting: it counts in this file only
-    trusted = {"trustedFolders": sorted({str(project), str(project.resolve())})}
+    folders = sorted({str(project), str(project.resolve())}) if trust else []
+    trusted = {"trustedFolders": folders}
     (folder / "config.json").write_text(json.dumps(trusted), encoding="utf-8")
     settings = {"banner": "never", "showTipsOnStartup": False}
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -106,12 +107,18 @@ class Copilot:
     """One CLI, started in a project's folder: it is told of no editor and finds it by itself."""
 
     def __init__(
-        self, *, home: Path, project: Path, model_url: str, args: Sequence[str] = ()
+        self,
+        *,
+        home: Path,
+        project: Path,
+        model_url: str,
+        args: Sequence[str] = (),
+        trust: bool = True,
     ) -> None:
         binary = copilot_binary()
         if binary is None:
             raise FileNotFoundError("no Copilot CLI")
-        prepare_home(home, project)
+        prepare_home(home, project, trust)
         env = copilot_environment(home, model_url)
         self.terminal = Terminal([str(binary), *args], env=env, cwd=project)
         self.pid = self.terminal.pid

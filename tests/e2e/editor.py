@@ -26,7 +26,7 @@ START_S = 6 * LIMIT_S
 """Neovim and its host start within this; on an idle machine they take less than a second."""
 
 # a failed test shows the log
-_OPTIONS = "lua vim.g.agent_ide = { log_level = 'debug' }"
+_OPTIONS = "lua vim.g.agent_ide = { log_level = 'debug', %s }"
 
 _numbers = itertools.count(1)
 
@@ -82,6 +82,7 @@ class Editor:
         *,
         args: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        options: str = "",
         size: tuple[int, int] = (160, 45),
     ) -> None:
         """Start it.
@@ -91,13 +92,14 @@ class Editor:
             project: its working directory.
             args:    arguments of Neovim.
             env:     more environment, for agents that start in it.
+            options: more options of the plugin, as fields of a Lua table.
         """
         self.folder = folder
         self.home = folder / "home"
         self.runtime = folder / "run"
         socket = folder / f"{next(_numbers)}.sock"
         self.terminal = Terminal(
-            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), "--cmd", _OPTIONS, *args],
+            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *_with(options), *args],
             env={**_environment(folder), **(env or {})},
             cwd=project,
             size=size,
@@ -296,6 +298,10 @@ def running(pid: int) -> bool:
         # gone in between, or a system without /proc, where the signal alone must do
         return not Path("/proc").is_dir()
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _with(options: str) -> list[str]:
+    return ["--cmd", _OPTIONS % options]
 
 
 def _connect(path: Path) -> Client:

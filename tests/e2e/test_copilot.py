@@ -11,6 +11,7 @@ import stat
 import pytest
 
 from tests.e2e.bed import Bed
+from tests.e2e.copilot import PROMPT
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
 
@@ -35,6 +36,32 @@ def test_a_cli_in_the_projects_folder_connects_by_itself(bed: Bed) -> None:
     cli.write("/ide")
     cli.terminal.key("Enter")
     cli.terminal.wait_for(rf"Neovim: {bed.project} \(current\)", 2 * LIMIT_S)
+
+
+def test_the_cli_does_not_ask_about_a_folder_that_is_trusted(bed: Bed) -> None:
+    editor = bed.start_editor(options=f"copilot = {{ trust = {{ '{bed.folder}/*' }} }}")
+    assert editor.wait_copilot_lock()["isTrusted"] is True
+    # else it would not be ready before its question is answered
+    bed.start_copilot(editor, trust=False)
+
+
+def test_sent_lines_and_files_are_mentioned_in_the_prompt(bed: Bed) -> None:
+    path = bed.write("a.py", "one\ntwo\nthree\n")
+    bed.write("sub/b.txt", "b\n")
+    editor = bed.start_editor("a.py")
+    cli = bed.start_copilot(editor)
+    editor.feed(":2,3CopilotCliSend<CR>")
+    cli.terminal.wait_for(rf"(?m){PROMPT} @a\.py:2-3$")
+    editor.feed(":CopilotCliAdd sub/b.txt<CR>")
+    cli.terminal.wait_for(rf"(?m){PROMPT} @a\.py:2-3 @sub/b\.txt$")
+    bed.copilot_model.plan([say("I know them.")])
+    cli.terminal.type("look")
+    cli.terminal.wait_for(rf"{PROMPT}.* look")
+    cli.terminal.key("Enter")
+    cli.terminal.wait_for(r"I know them\.", 2 * LIMIT_S)
+    told = bed.copilot_model.last_told()
+    assert "<tagged_files>" in told
+    assert str(path) in told
 
 
 def test_the_selection_is_in_the_footer_and_told_to_the_model(bed: Bed) -> None:

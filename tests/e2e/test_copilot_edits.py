@@ -70,7 +70,7 @@ def test_what_the_user_changed_is_in_the_buffer_after_the_cli_wrote_its_own(bed:
     wait_for_bytes(path, b"one\nTWO\nhelp\n")
 
 
-@pytest.mark.parametrize("keys", [":q!<CR>", "\\n"])
+@pytest.mark.parametrize("keys", [":q!<CR>", ":CopilotCliDiffDeny<CR>"])
 def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = start(bed, "a.txt")
@@ -134,6 +134,22 @@ def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed) -> None:
     wait_until(lambda: editor.lines() == ["one", "TWO"], "the buffer's text")
 
 
+def test_a_closed_view_can_leave_the_decision_to_the_clis_terminal(bed: Bed) -> None:
+    path = bed.write("a.txt", "one\ntwo\n")
+    editor = bed.start_editor("a.txt", options="copilot = { on_close = 'terminal' }")
+    cli = bed.start_copilot(editor)
+    propose(bed, cli, path)
+    editor.wait_review(path)
+    editor.to_proposal()
+    editor.feed(":q!<CR>")
+    wait_until(lambda: editor.reviews()[0]["state"] == "hidden", "the view's end")
+    assert not editor.diff_windows()
+    cli.decide("1")
+    cli.terminal.wait_for(DONE, 2 * LIMIT_S)
+    editor.wait_no_review()
+    wait_until(lambda: editor.lines() == ["one", "TWO"], "the buffer's text")
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
@@ -186,9 +202,9 @@ def test_claude_and_copilot_side_by_side(bed: Bed) -> None:
     bed.model.plan([edit], [say("Claude is done.")])
     claude.prompt("edit claude.txt")
     wait_until(lambda: len(editor.reviews()) == 2, "the second review", 2 * LIMIT_S)
-    # a rejection for one, and the other waits on
+    # a rejection for one, by whatever command, and the other waits on
     editor.to_proposal()
-    editor.feed(":q!<CR>")
+    editor.feed(":ClaudeCodeDiffDeny<CR>")
     copilot.terminal.wait_for(REJECTED, 2 * LIMIT_S)
     assert editor.wait_review(of_claude)["agent"] == "claude"
     editor.to_proposal()

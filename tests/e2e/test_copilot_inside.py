@@ -1,4 +1,4 @@
-"""The real Copilot CLI in a plain :terminal of Neovim, without any command of the plugin."""
+"""The real Copilot CLI in Neovim's own terminal: as :CopilotCli starts it, and in a plain one."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import pytest
 
 from tests.e2e.bed import Bed
 from tests.e2e.copilot import PROMPT
-from tests.e2e.editor import START_S
+from tests.e2e.editor import START_S, Editor
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.cli("copilot")]
 
 
+def start_inside(bed: Bed, command: str) -> Editor:
+    """Neovim on a.txt with the CLI beside it, connected, the cursor in its prompt."""
+    editor = bed.start_editor("a.txt", agent="copilot")
+    editor.wait_copilot_lock()
+    editor.feed(command)
+    editor.wait_clients(1, START_S)
+    editor.terminal.wait_for(r"@a\.txt", START_S)
+    wait_until(lambda: editor.mode() == "t", "terminal mode")
+    return editor
+
+
 def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
     edit = use("edit", path=str(path), old_str="two", new_str="TWO")
     bed.copilot_model.plan([edit], [say("All done.")])
-    editor = bed.start_editor("a.txt", agent="copilot")
-    editor.wait_copilot_lock()
-    editor.feed(":vertical botright terminal copilot<CR>i")
-    editor.wait_clients(1, START_S)
+    editor = start_inside(bed, ":CopilotCli<CR>")
     screen = editor.terminal
-    screen.wait_for(r"@a\.txt", START_S)
     screen.type("edit it")
     screen.wait_for(rf"{PROMPT}[^\n]*edit it")
     screen.press_until_gone(rf"{PROMPT} edit it[^\n]*\n[^\n]*─", "Enter")
@@ -31,10 +38,19 @@ def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
     assert editor.mode() == "t"
     screen.key("C-\\", "C-n")
     wait_until(lambda: editor.mode() == "nt", "terminal-normal mode")
-    editor.to_proposal()
-    editor.feed(":w<CR>")
+    editor.feed(":CopilotCliDiffAccept<CR>")
     wait_until(lambda: path.read_text() == "one\nTWO\n", "the edit", 2 * LIMIT_S)
     editor.wait_no_review()
     assert len(editor.buffer_names()) == 2
-    editor.feed(":wincmd b<CR>i")
+    editor.feed(":CopilotCliFocus<CR>")
     screen.wait_for(r"All done\.", 2 * LIMIT_S)
+
+
+def test_a_cli_in_a_plain_terminal_gets_what_is_sent(bed: Bed) -> None:
+    bed.write("a.txt", "one\ntwo\nthree\n")
+    editor = start_inside(bed, ":vertical botright terminal copilot<CR>i")
+    screen = editor.terminal
+    screen.key("C-\\", "C-n")
+    wait_until(lambda: editor.mode() == "nt", "terminal-normal mode")
+    editor.feed("<C-w>pggVj:CopilotCliSend<CR>")
+    screen.wait_for(rf"{PROMPT} @a\.txt:1-2\b")
