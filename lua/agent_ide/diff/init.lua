@@ -20,6 +20,7 @@ local windows = require("agent_ide.windows")
 ---@field path string
 ---@field tab_name string
 ---@field is_new boolean
+---@field closing "rejects"|"hides" what it means when the user closes a window
 
 ---@alias agent_ide.diff.Reason "accepted"|"rejected"|"withdrawn"|"hidden"
 
@@ -134,8 +135,11 @@ local function closed_by_user(shown)
     return close(shown, shown.leaving)
   end
   close_view(shown)
-  if not shown.told then
-    rpc.notify("review", { id = shown.request.id, event = "closed" })
+  local closed = { id = shown.request.id, event = "closed" }
+  local waits = not shown.told and rpc.notify("review", closed)
+  if waits and shown.request.closing == "hides" then
+    local message = "%s still asks about %s in its terminal; :AgentIde diffs brings the diff back"
+    return notify.show(message:format(shown.request.agent, vim.fs.basename(shown.request.path)))
   end
   drop(shown)
 end
@@ -213,6 +217,7 @@ function M.show(args, reply)
     path = args.path,
     tab_name = args.tab_name,
     is_new = args.is_new,
+    closing = args.closing or "rejects",
   }, proposed, reply)
 end
 

@@ -115,6 +115,7 @@ class NvimEditor:
             "path": proposal.path,
             "tab_name": proposal.tab_name,
             "is_new": is_new,
+            "closing": proposal.closing,
             **self.pack_text(proposal.text),
         }
         await self._call("review.show", args, deadline_s=None)
