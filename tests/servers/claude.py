@@ -53,20 +53,20 @@ class Client:
         await self.send(id=self._id, method=method, params=params)
         return self._id
 
-    async def answer(self, request: int) -> Any:
+    async def answer(self, request: int, bound_s: float = 5.0) -> Any:
         def found() -> list[Any]:
             return [item for item in self.heard if item.get("id") == request]
 
-        await eventually(found)
+        await eventually(found, bound_s)
         return found()[0]
 
-    async def call(self, tool: str, **arguments: Any) -> Any:
+    async def call(self, tool: str, bound_s: float = 5.0, **arguments: Any) -> Any:
         """Call a tool and wait: its result, or its error object."""
-        answer = await self.answer(await self.begin(tool, **arguments))
+        answer = await self.answer(await self.begin(tool, **arguments), bound_s)
         return answer.get("result", answer.get("error"))
 
-    async def texts(self, tool: str, **arguments: Any) -> list[str]:
-        result = await self.call(tool, **arguments)
+    async def texts(self, tool: str, bound_s: float = 5.0, **arguments: Any) -> list[str]:
+        result = await self.call(tool, bound_s, **arguments)
         return [block["text"] for block in result["content"]]
 
     async def json(self, tool: str, **arguments: Any) -> Any:

@@ -361,6 +361,36 @@ async def test_execute_code_declined(desk: Desk, client: Client) -> None:
     assert "declined" in result["content"][0]["text"]
 
 
+SHOW_PIXEL = """
+import base64
+from IPython.display import Image, display
+x = 41
+print("text é")
+display(Image(data=base64.b64decode("%s"), format="png"))
+x + 1
+"""
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+async def test_execute_code_in_a_real_kernel(desk: Desk, client: Client) -> None:
+    desk.editor.notebook = NotebookTarget(str(desk.folder / "a.ipynb"), None)
+    result = await client.call("executeCode", bound_s=60, code=SHOW_PIXEL % PIXEL)
+    kinds = [(item["type"], item.get("mimeType")) for item in result["content"]]
+    assert kinds == [("text", None), ("image", "image/png"), ("text", None)]
+    assert result["content"][0]["text"] == "text é\n"
+    assert result["content"][1]["data"].replace("\n", "") == PIXEL
+    assert result["content"][2]["text"] == "42"
+    assert await client.texts("executeCode", bound_s=60, code="x") == ["41"], "kept between calls"
+    # a cancelled call is interrupted, and the kernel goes on
+    endless = await client.begin("executeCode", code="while True: pass")
+    await client.send(method="notifications/cancelled", params={"requestId": endless})
+    assert await client.texts("executeCode", bound_s=60, code="x") == ["41"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
