@@ -98,16 +98,22 @@ class Host:
     async def run(self) -> None:
         """Say hello and start every server; one that fails leaves the others alone."""
         self._editor.hello(version.read())
-        for spec in self._available:
-            if not self._config.enabled(spec.agent):
-                continue
-            self._protocols.append(spec)
-            try:
-                self._servers[spec.agent] = await spec.serve(self._context())
-            except AgentIdeError as error:
-                self._errors[spec.agent] = str(error)
-                self._editor.notify(f"{spec.title} cannot connect: {error}", "error")
-            self._changed()
+        try:
+            for spec in self._available:
+                if self._config.enabled(spec.agent):
+                    await self._serve(spec)
+        except Exception:  # the root of the start: those that serve go on, the log has the reason
+            logger.exception("! not every server has started")
+            self._editor.notify("not every agent can connect; see :AgentIde log", "error")
+
+    async def _serve(self, spec: ProtocolSpec) -> None:
+        self._protocols.append(spec)
+        try:
+            self._servers[spec.agent] = await spec.serve(self._context())
+        except AgentIdeError as error:
+            self._errors[spec.agent] = str(error)
+            self._editor.notify(f"{spec.title} cannot connect: {error}", "error")
+        self._changed()
 
     def receive(self, name: str, payload: dict[str, Any]) -> None:
         """An event of Lua. Never raises: a bad one is logged."""
