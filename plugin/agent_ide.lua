@@ -30,12 +30,18 @@ local function complete_path(lead)
   return require("agent_ide.commands").complete_path(lead)
 end
 
+local function complete_terminal(lead)
+  return require("agent_ide.commands").complete_terminal(lead)
+end
+
+local named = { nargs = "*", complete = complete_terminal }
+
 --- The commands of a family: what follows the prefix, attributes, description.
 local commands = {
-  { "", { nargs = "*" }, "show or hide the terminal, start it where it does not run" },
-  { "Open", { nargs = "*" }, "show the terminal and go there" },
-  { "Close", {}, "hide the terminal" },
-  { "Focus", { nargs = "*" }, "go to the terminal" },
+  { "", named, "show or hide the terminal, start it where it does not run" },
+  { "Open", named, "show the terminal and go there" },
+  { "Close", { nargs = "?", complete = complete_terminal }, "hide the terminal" },
+  { "Focus", named, "go to the terminal" },
   { "Start", {}, "start the host" },
   { "Stop", {}, "stop the host" },
   { "Status", {}, "show who serves, who is connected, which diffs are open" },

@@ -186,20 +186,30 @@ local function select_model(agent)
   end)
 end
 
+--- `name=` in front names one of several terminals; the rest is for the program.
+---@param cmd vim.api.keyset.create_user_command.command_args
+---@return string[] args
+---@return string? session
+local function terminal_arguments(cmd)
+  local session = cmd.fargs[1] and cmd.fargs[1]:match("^name=(.*)$")
+  return vim.list_slice(cmd.fargs, session and 2 or 1), session
+end
+
 --- The commands of an agent's family, by what follows its prefix.
 ---@type table<string, fun(agent: string, cmd: vim.api.keyset.create_user_command.command_args)>
 local family = {
   [""] = function(agent, cmd)
-    require("agent_ide.terminal").toggle(agent, cmd.fargs)
+    require("agent_ide.terminal").toggle(agent, terminal_arguments(cmd))
   end,
   Open = function(agent, cmd)
-    require("agent_ide.terminal").open(agent, cmd.fargs)
+    require("agent_ide.terminal").open(agent, terminal_arguments(cmd))
   end,
-  Close = function(agent)
-    require("agent_ide.terminal").close(agent)
+  Close = function(agent, cmd)
+    local _, session = terminal_arguments(cmd)
+    require("agent_ide.terminal").close(agent, session)
   end,
   Focus = function(agent, cmd)
-    require("agent_ide.terminal").focus(agent, cmd.fargs)
+    require("agent_ide.terminal").focus(agent, terminal_arguments(cmd))
   end,
   Start = function()
     require("agent_ide.host").start()
@@ -241,6 +251,18 @@ function M.run(agent, name, cmd)
   -- what is selected now is what the user means, also when no client is connected yet
   require("agent_ide.selection").snapshot(from_visual)
   family[name](agent, cmd)
+end
+
+---@param lead string
+---@return string[]
+function M.complete_terminal(lead)
+  local names = {} ---@type table<string, true>
+  for _, session in ipairs(require("agent_ide.terminal.sessions").list()) do
+    names["name=" .. session.name] = session.name ~= "" or nil
+  end
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, vim.tbl_keys(names))
 end
 
 --- Files for a command line; the argument is split at spaces that are not escaped.

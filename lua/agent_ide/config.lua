@@ -55,6 +55,17 @@ local fits = {
   ["function"] = function(value)
     return type(value) == "function"
   end,
+  ["table"] = function(value)
+    return type(value) == "table"
+  end,
+  ["table of functions"] = function(value)
+    return type(value) == "table"
+      and type(value.start) == "function"
+      and vim.iter(pairs(value)):all(function(name, item)
+        local known = vim.tbl_contains(require("agent_ide.terminal.provider").FUNCTIONS, name)
+        return known and type(item) == "function"
+      end)
+  end,
   ["nil"] = function(value)
     return value == nil
   end,
@@ -66,8 +77,12 @@ function M.expected(option)
   if not option.types then
     return option.or_false and "a table or false" or "a table"
   end
+  local others = vim.tbl_filter(function(kind)
+    return kind ~= "string"
+  end, option.types)
   if option.choices then
-    return "one of " .. vim.iter(option.choices):map(vim.inspect):join(", ")
+    local choices = vim.iter(option.choices):map(vim.inspect):join(", ")
+    return "one of " .. choices .. (others[1] and " or " .. table.concat(others, " or ") or "")
   end
   local kinds = vim.iter(option.types):filter(function(kind)
     return kind ~= "nil"
@@ -88,7 +103,7 @@ local function accepts(option, value)
   end) then
     return false
   end
-  if option.choices and not vim.tbl_contains(option.choices, value) then
+  if option.choices and type(value) == "string" and not vim.tbl_contains(option.choices, value) then
     return false
   end
   return not option.min or (value >= option.min and value <= option.max)
@@ -141,7 +156,7 @@ end
 ---@param value any
 ---@return any
 local function copied(option, value)
-  if option.types[1] == "table<string, string>" and next(value) == nil then
+  if vim.startswith(option.types[1], "table") and next(value) == nil then
     -- the host gets the options too: an empty table must not become a list on the way
     return vim.empty_dict()
   end

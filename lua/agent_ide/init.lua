@@ -22,4 +22,11 @@ function M.statusline()
   return require("agent_ide.statusline").text()
 end
 
+--- What a shell outside Neovim evaluates so that an agent started there finds this Neovim.
+---@param format? "sh"|"fish"|"json"
+---@return string
+function M.env(format)
+  return assert(require("agent_ide.terminal.environment").text(format), "no such format")
+end
+
 return M

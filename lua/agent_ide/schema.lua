@@ -9,7 +9,7 @@
 ---@field description string one or two sentences, for :help and for whoever reads this
 ---@field types? agent_ide.OptionType[] what a value may be; none: a group of options
 ---@field default? any
----@field choices? string[] the only strings that are allowed
+---@field choices? string[] the only strings that are allowed; other types may be besides
 ---@field min? number
 ---@field max? number
 ---@field options? agent_ide.Option[] the options of a group
@@ -25,6 +25,8 @@
 ---| "table<string, string>"
 ---| "model[]" a list of { name, value }
 ---| "function"
+---| "table"
+---| "table of functions" those of agent_ide.Provider
 ---| "nil" may be left out
 
 ---@type agent_ide.Option[]
@@ -103,33 +105,7 @@ return {
     default = false,
     description = "Go to the agent's terminal after something was sent to it.",
   },
-  {
-    name = "terminal",
-    description = "The window of an agent's terminal.",
-    options = {
-      {
-        name = "side",
-        types = { "string" },
-        choices = { "right", "left", "top", "bottom" },
-        default = "right",
-        description = "Where the split opens.",
-      },
-      {
-        name = "size",
-        types = { "number" },
-        min = 0.05,
-        max = 0.95,
-        default = 0.35,
-        description = "The split's share of the editor's width (right, left) or height (top, bottom).",
-      },
-      {
-        name = "auto_insert",
-        types = { "boolean" },
-        default = true,
-        description = "Enter terminal mode whenever a command puts the cursor into the terminal.",
-      },
-    },
-  },
+  require("agent_ide.schema.terminal"),
   {
     name = "diff",
     description = "How an edit that an agent proposes is shown.",

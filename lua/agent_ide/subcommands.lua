@@ -77,6 +77,18 @@ local function kernel(action)
   end
 end
 
+--- What a terminal outside Neovim needs, as one message.
+---@param format? string
+local function print_env(format)
+  local environment = require("agent_ide.terminal.environment")
+  local text = environment.text(format)
+  if not text then
+    local known = table.concat(environment.formats(), ", ")
+    return notify.show(("expected one of %s, not %s"):format(known, format), "warn")
+  end
+  vim.api.nvim_echo({ { text } }, false, {})
+end
+
 ---@class agent_ide.Subcommand
 ---@field run fun(argument?: string)
 ---@field complete? fun(): string[]
@@ -128,6 +140,12 @@ local subcommands = {
   uninstall = {
     run = function()
       require("agent_ide.install").uninstall()
+    end,
+  },
+  env = {
+    run = print_env,
+    complete = function()
+      return require("agent_ide.terminal.environment").formats()
     end,
   },
   kernel = {

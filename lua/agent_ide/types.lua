@@ -17,9 +17,25 @@
 ---@field copilot agent_ide.CopilotConfig
 
 ---@class (exact) agent_ide.TerminalConfig
----@field side "right"|"left"|"top"|"bottom"
+---@field provider "native"|"snacks"|"auto"|"external"|"none"|agent_ide.Provider
+---@field external? string|string[]|fun(argv:string[],request:agent_ide.StartRequest):(string|string[])
+---@field side "right"|"left"|"top"|"bottom"|"float"
 ---@field size number share of the editor, 0.05 to 0.95
+---@field float_width number
+---@field float_height number
+---@field border string|string[]
+---@field snacks table for snacks.nvim's window
+---@field cwd "nvim"|"git"|fun(agent:string,name:string):string
+---@field per_tab boolean
 ---@field auto_insert boolean terminal mode whenever a command goes there
+---@field keys false|agent_ide.TerminalKeys
+
+---@class (exact) agent_ide.TerminalKeys
+---@field newline string|false
+---@field left string|false
+---@field down string|false
+---@field up string|false
+---@field right string|false
 
 ---@class (exact) agent_ide.DiffConfig
 ---@field layout "vertical"|"horizontal"
@@ -71,9 +87,25 @@
 ---@field copilot? agent_ide.CopilotOpts
 
 ---@class (exact) agent_ide.TerminalOpts
----@field side? "right"|"left"|"top"|"bottom"
+---@field provider? "native"|"snacks"|"auto"|"external"|"none"|agent_ide.Provider
+---@field external? string|string[]|fun(argv:string[],request:agent_ide.StartRequest):(string|string[])
+---@field side? "right"|"left"|"top"|"bottom"|"float"
 ---@field size? number share of the editor, 0.05 to 0.95
+---@field float_width? number
+---@field float_height? number
+---@field border? string|string[]
+---@field snacks? table for snacks.nvim's window
+---@field cwd? "nvim"|"git"|fun(agent:string,name:string):string
+---@field per_tab? boolean
 ---@field auto_insert? boolean terminal mode whenever a command goes there
+---@field keys? false|agent_ide.TerminalKeysOpts
+
+---@class (exact) agent_ide.TerminalKeysOpts
+---@field newline? string|false
+---@field left? string|false
+---@field down? string|false
+---@field up? string|false
+---@field right? string|false
 
 ---@class (exact) agent_ide.DiffOpts
 ---@field layout? "vertical"|"horizontal"

@@ -1,55 +1,28 @@
---- The terminal of each agent: its CLI as a job in a buffer, shown in a split.
+--- The terminals of the agents: started, shown, hidden, ended, whoever provides them.
 ---
---- Owns:     one job and one buffer per agent, how it was looked at when it was hidden.
---- Not here: windows (native.lua), environment and command line (launch.lua), what is sent (send.lua).
+--- Owns:     which starts are under way.
+--- Not here: the programs and their windows (job.lua, external.lua), which terminal is meant
+---           (sessions.lua), environment and command line (launch.lua), what is sent (send.lua).
 local M = {}
 
 local agents = require("agent_ide.agents")
-local native = require("agent_ide.terminal.native")
 local notify = require("agent_ide.notify")
+local sessions = require("agent_ide.terminal.sessions")
 local windows = require("agent_ide.windows")
 
 local api = vim.api
 
----@class agent_ide.Terminal
----@field buf integer
----@field job integer
----@field pid integer
----@field stopped boolean ended by us: no message about its exit code
----@field view? agent_ide.TerminalView as it was when it was hidden
----@field sizes? agent_ide.Sizes of the other windows before it was shown
-
---- The running ones, by agent. An entry goes when its job ends.
----@type table<string, agent_ide.Terminal>
-local terminals = {}
-
 --- Where the user was when an agent's terminal was asked for and could not be started at once.
 ---@class agent_ide.Wish
+---@field agent agent_ide.Agent
+---@field name string
 ---@field focus boolean
 ---@field win integer
 ---@field mode string
 
+--- By sessions.key().
 ---@type table<string, agent_ide.Wish>
 local wishes = {}
-
----@param terminal agent_ide.Terminal
-local function remove_windows(terminal)
-  for _, win in ipairs(vim.fn.win_findbuf(terminal.buf)) do
-    native.dismiss(win, terminal.sizes)
-  end
-  if api.nvim_buf_is_valid(terminal.buf) then
-    api.nvim_buf_delete(terminal.buf, { force = true })
-  end
-end
-
---- Show a terminal that runs; the cursor stays where it is.
----@param terminal agent_ide.Terminal
----@return integer win
-local function reveal(terminal)
-  local window = native.show(terminal.buf, terminal.view)
-  terminal.sizes = window.sizes or terminal.sizes
-  return window.win
-end
 
 ---@return boolean windows can neither be opened nor closed now; the user was told
 local function blocked()
@@ -60,47 +33,37 @@ local function blocked()
   return true
 end
 
----@param buf integer
----@return string the last thing the CLI has said, for a message
-local function last_words(buf)
-  if not api.nvim_buf_is_valid(buf) then
-    return ""
+--- Call what a provider may not have, and the user's own may do wrong.
+---@param session agent_ide.Session
+---@param name string
+---@param ... any
+---@return any
+local function ask(session, name, ...)
+  local run = session.provider[name]
+  if not run then
+    return nil
   end
-  local lines = api.nvim_buf_get_lines(buf, 0, -1, false)
-  for index = #lines, 1, -1 do
-    local line = vim.trim(lines[index])
-    -- Neovim's own line, "[Process exited 1]"
-    if line ~= "" and not line:find("^%[Process exited") then
-      return (" (%s)"):format(vim.fn.strcharpart(line, 0, 100))
-    end
+  local ok, value = pcall(run, session.handle, ...)
+  if ok then
+    return value
   end
-  return ""
+  require("agent_ide.log").error("terminal provider, %s: %s", name, value)
+  notify.show(("the terminal provider failed in %s; see :AgentIde log"):format(name), "error")
 end
 
 ---@param agent agent_ide.Agent
----@param terminal agent_ide.Terminal
+---@param session agent_ide.Session
 ---@param code integer
-local function on_exit(agent, terminal, code)
+---@param last_words? string
+local function on_exit(agent, session, code, last_words)
   if vim.v.exiting ~= vim.NIL then
     return
   end
-  if terminals[agent.name] == terminal then
-    terminals[agent.name] = nil
-  end
-  local words = code ~= 0 and last_words(terminal.buf) or ""
-  windows.when_free(function()
-    remove_windows(terminal)
-  end)
-  if code ~= 0 and not terminal.stopped then
-    notify.show(
-      ("%s ended with exit code %d%s; :%s starts it again"):format(
-        agent.title,
-        code,
-        words,
-        agent.prefix
-      ),
-      "warn"
-    )
+  sessions.remove(session)
+  if code ~= 0 and not session.stopped then
+    local words = last_words and (" (%s)"):format(last_words) or ""
+    local message = "%s ended with exit code %d%s; :%s starts it again"
+    notify.show(message:format(agent.title, code, words, agent.prefix), "warn")
   end
 end
 
@@ -113,61 +76,93 @@ local function still_wanted(wish)
     and api.nvim_get_mode().mode == wish.mode
 end
 
----@param agent agent_ide.Agent
+---@param wish agent_ide.Wish
+---@param provider agent_ide.Provider
 ---@param launch agent_ide.Launch
-local function run(agent, launch)
-  local wish = wishes[agent.name]
-  wishes[agent.name] = nil
-  if not wish then
-    return -- closed again before it could start
+local function run(wish, provider, launch)
+  local agent = wish.agent
+  ---@type agent_ide.Session
+  local session = {
+    agent = agent.name,
+    name = wish.name,
+    tab = sessions.tab(),
+    provider = provider,
+    stopped = false,
+  }
+  local ok, handle, err = pcall(provider.start, {
+    agent = agent.name,
+    title = agent.title,
+    name = wish.name,
+    argv = launch.argv,
+    env = launch.env,
+    unset = require("agent_ide.terminal.environment").MISLEADING,
+    cwd = launch.cwd,
+    focus = still_wanted(wish),
+    on_exit = function(code, last_words)
+      on_exit(agent, session, code, last_words)
+    end,
+    on_focus = function()
+      sessions.use(session)
+    end,
+  })
+  if not ok or handle == nil then
+    local reason = ok and (err or "the provider gave no reason") or handle
+    return notify.show(("%s did not start: %s"):format(agent.title, reason), "error")
   end
-  local focus = still_wanted(wish)
-  local buf = api.nvim_create_buf(false, true)
-  vim.bo[buf].bufhidden = "hide"
-  vim.b[buf].agent_ide_terminal = agent.name
-  local terminal = { buf = buf, job = 0, pid = 0, stopped = false }
-  local win = reveal(terminal)
-  local job, err = require("agent_ide.terminal.launch").start(buf, launch, function(code)
-    on_exit(agent, terminal, code)
-  end)
-  if not job then
-    remove_windows(terminal)
-    notify.show(("%s did not start: %s"):format(agent.title, err), "error")
-    return
-  end
-  terminal.job, terminal.pid = job, vim.fn.jobpid(job)
-  terminals[agent.name] = terminal
-  if focus then
-    native.focus(win, require("agent_ide.config").get().terminal.auto_insert)
-  end
+  session.handle = handle
+  sessions.add(session)
 end
 
----@param name string
+---@param agent agent_ide.Agent
+---@return boolean
+local function is_installed(agent)
+  local program = agents.command(agent.name)[1]
+  if program and vim.fn.executable(program) == 1 then
+    return true
+  end
+  local message = "%s: there is no program %s; %s, or set the option %s.command"
+  local text = message:format(agent.title, vim.inspect(program), agent.install_hint, agent.name)
+  notify.show(text, "error")
+  return false
+end
+
+---@param name string of the agent
+---@param session_name string
 ---@param args string[]
 ---@param focus boolean
-local function start(name, args, focus)
-  local agent = agents.get(name)
-  local program = agents.command(name)[1]
-  if not program or vim.fn.executable(program) == 0 then
-    local message = "%s: there is no program %s; %s, or set the option %s.command"
-    return notify.show(
-      message:format(agent.title, vim.inspect(program), agent.install_hint, name),
-      "error"
-    )
+local function start(name, session_name, args, focus)
+  local agent, provider = agents.get(name), require("agent_ide.terminal.provider").get()
+  if not provider then
+    if focus then
+      local message = "terminal.provider is none: start %s in a terminal of yours (:AgentIde env)"
+      notify.show(message:format(agent.title))
+    end
+    return
+  elseif not is_installed(agent) then
+    return
   end
-  local waiting = wishes[name] ~= nil
-  wishes[name] = {
+  local key = sessions.key(name, session_name)
+  local waiting = wishes[key] ~= nil
+  wishes[key] = {
+    agent = agent,
+    name = session_name,
     focus = focus,
     win = api.nvim_get_current_win(),
     mode = api.nvim_get_mode().mode,
   }
-  if not waiting then
-    require("agent_ide.terminal.launch").prepare(agent, args, function(launch)
-      windows.when_free(function()
-        run(agent, launch)
-      end)
-    end)
+  if waiting then
+    return
   end
+  require("agent_ide.terminal.launch").prepare(agent, session_name, args, function(launch)
+    windows.when_free(function()
+      local wish = wishes[key]
+      wishes[key] = nil
+      -- nil: closed again before it could start
+      if wish then
+        run(wish, provider, launch)
+      end
+    end)
+  end)
 end
 
 ---@param name string
@@ -182,60 +177,72 @@ end
 ---@param name string
 ---@return boolean
 function M.running(name)
-  return terminals[name] ~= nil
+  return sessions.recent(name) ~= nil
 end
 
 ---@param name string
+---@param session_name? string
 ---@return boolean shown in the current tab page
-function M.visible(name)
-  return terminals[name] ~= nil and native.window(terminals[name].buf) ~= nil
+function M.visible(name, session_name)
+  local session = sessions.find(name, session_name)
+  return session ~= nil and ask(session, "visible") == true
 end
 
---- Process id of the CLI in an agent's terminal.
+--- Process id of the CLI in the terminal of an agent that was used last.
 ---@param name string
 ---@return integer?
 function M.pid(name)
-  return terminals[name] and terminals[name].pid
+  local session = sessions.recent(name)
+  return session and ask(session, "pid")
 end
 
---- Show an agent's terminal, start its CLI where it does not run. The cursor stays where it is.
+--- Show the terminal of an agent that was used last, start its CLI where none runs. The cursor stays
+--- where it is.
 ---@param name string
 function M.show(name)
-  local terminal = terminals[name]
+  local session = sessions.recent(name)
   if blocked() then
     return
-  elseif terminal then
-    reveal(terminal)
-  elseif not wishes[name] then
-    start(name, {}, false)
+  elseif session then
+    ask(session, "show", "keep")
+  elseif not wishes[sessions.key(name)] then
+    start(name, "", {}, false)
   end
 end
 
 --- Show an agent's terminal and go there; starts its CLI where it does not run.
 ---@param name string
 ---@param args? string[] for the CLI
-function M.open(name, args)
-  local terminal = terminals[name]
+---@param session_name? string
+function M.open(name, args, session_name)
+  local session = sessions.find(name, session_name)
   if blocked() then
     return
-  elseif not terminal then
-    return start(name, args or {}, true)
+  elseif not session then
+    return start(name, session_name or "", args or {}, true)
   end
   mention_ignored_arguments(name, args)
-  local win = reveal(terminal)
-  native.focus(win, require("agent_ide.config").get().terminal.auto_insert)
+  sessions.use(session)
+  ask(session, "show", "take")
 end
 
 M.focus = M.open
 
+--- Go to the terminal of an agent that was used last.
+---@param name string
+function M.focus_recent(name)
+  local session = sessions.recent(name)
+  M.open(name, nil, session and session.name)
+end
+
 --- Hide an agent's terminal. Its CLI goes on.
 ---@param name string
-function M.close(name)
-  wishes[name] = nil
-  local terminal = terminals[name]
-  local win = terminal and native.window(terminal.buf)
-  if win and not blocked() then
-    terminal.view = native.hide(win, terminal.sizes)
+---@param session_name? string
+function M.close(name, session_name)
+  wishes[sessions.key(name, session_name)] = nil
+  local session = sessions.find(name, session_name)
+  if session and ask(session, "visible") and not blocked() then
+    ask(session, "hide")
   end
 end
 
@@ -243,44 +250,46 @@ end
 --- cursor gets it back, in the same mode; otherwise the cursor does not move.
 ---@param name string
 ---@param args? string[] for the CLI when it is started
-function M.toggle(name, args)
-  local terminal = terminals[name]
-  if wishes[name] or M.visible(name) then
-    return M.close(name)
+---@param session_name? string
+function M.toggle(name, args, session_name)
+  local session = sessions.find(name, session_name)
+  if wishes[sessions.key(name, session_name)] or M.visible(name, session_name) then
+    return M.close(name, session_name)
   elseif blocked() then
     return
-  elseif not terminal then
-    return start(name, args or {}, true)
+  elseif not session then
+    return start(name, session_name or "", args or {}, true)
   end
   mention_ignored_arguments(name, args)
-  local win = reveal(terminal)
-  if not terminal.view or terminal.view.focused then
-    native.focus(win, not terminal.view or terminal.view.inserting)
+  sessions.use(session)
+  if not session.provider.show then
+    local title = agents.get(name).title
+    return notify.show(title .. " runs in a window that Neovim cannot show or hide")
   end
+  ask(session, "show", "as_before")
 end
 
---- End the CLI in an agent's terminal.
+--- End the CLI in the terminal of an agent that was used last.
 ---@param name string
 ---@return boolean there was one
 function M.stop(name)
-  wishes[name] = nil
-  local terminal = terminals[name]
-  if not terminal then
+  wishes[sessions.key(name)] = nil
+  local session = sessions.recent(name)
+  if not session then
     return false
   end
-  terminal.stopped = true
-  vim.fn.jobstop(terminal.job)
+  session.stopped = true
+  ask(session, "stop")
   return true
 end
 
---- Write bytes to the CLI as if they were typed.
+--- Write bytes to the CLI in the terminal of an agent that was used last, as if they were typed.
 ---@param name string
 ---@param bytes string
 ---@return boolean sent
 function M.write(name, bytes)
-  local terminal = terminals[name]
-  -- it raises for a job that has just ended; on_exit tells the rest
-  return terminal ~= nil and (pcall(api.nvim_chan_send, terminal.job, bytes))
+  local session = sessions.recent(name)
+  return session ~= nil and ask(session, "write", bytes) == true
 end
 
 return M

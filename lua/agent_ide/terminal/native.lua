@@ -1,7 +1,7 @@
---- The split in which an agent's terminal is shown.
+--- The window in which an agent's terminal is shown: hidden and shown again as it was.
 ---
 --- Owns:     nothing; windows are Neovim's.
---- Not here: the job, which buffer belongs to which agent (terminal/init.lua).
+--- Not here: where it opens (placing.lua), the job and its buffer (job.lua).
 local M = {}
 
 local api = vim.api
@@ -44,17 +44,6 @@ function M.window(buf)
   end
 end
 
----@param config agent_ide.TerminalConfig
----@return vim.api.keyset.win_config
-local function split_config(config)
-  if config.side == "left" or config.side == "right" then
-    local width = math.max(1, math.floor(vim.o.columns * config.size))
-    return { split = config.side, win = -1, width = width }
-  end
-  local height = math.max(1, math.floor(vim.o.lines * config.size))
-  return { split = config.side == "top" and "above" or "below", win = -1, height = height }
-end
-
 ---@param win integer
 ---@param buf integer
 ---@param view? agent_ide.TerminalView
@@ -69,7 +58,7 @@ local function look_as_before(win, buf, view)
   end
 end
 
---- Show a buffer in a split of its own; the cursor stays where it is.
+--- Show a buffer in a window of its own; the cursor stays where it is.
 ---@param buf integer
 ---@param view? agent_ide.TerminalView as it was hidden
 ---@return agent_ide.TerminalWindow
@@ -79,13 +68,10 @@ function M.show(buf, view)
     return { win = win }
   end
   local sizes = windows.sizes(api.nvim_get_current_tabpage())
-  local config = require("agent_ide.config").get().terminal
-  win = api.nvim_open_win(buf, false, split_config(config))
+  win = require("agent_ide.terminal.placing").open(buf)
   for name, value in pairs(PLAIN) do
     vim.wo[win][0][name] = value
   end
-  local sideways = config.side == "left" or config.side == "right"
-  vim.wo[win][sideways and "winfixwidth" or "winfixheight"] = true
   look_as_before(win, buf, view)
   return { win = win, sizes = sizes }
 end
