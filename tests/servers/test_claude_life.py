@@ -225,3 +225,12 @@ async def test_stop_answers_what_waits_or_closes(desk: Desk) -> None:
     async with asyncio.timeout(3):
         await desk.server.stop()
     assert desk.reviews.open() == []
+
+
+async def test_config_folder_of_the_clis_own_environment(tmp_path: Path) -> None:
+    """The option `claude.env` says where the CLI that we start looks."""
+    elsewhere = tmp_path / "elsewhere"
+    desk = Desk(tmp_path, claude={"env": {"CLAUDE_CONFIG_DIR": str(elsewhere)}})
+    await desk.server.start()
+    assert len(list((elsewhere / "ide").glob("*.lock"))) == 1
+    await desk.close()

@@ -44,8 +44,12 @@ READY_S = 1.0
 
 
 class ClaudeConfig(msgspec.Struct, frozen=True):
-    """Options of this protocol."""
+    """Options of this protocol.
 
+    env: of the CLI when Neovim starts it; it may say where that CLI looks.
+    """
+
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     port_min: int = 10000
     port_max: int = 65535
 
@@ -83,7 +87,8 @@ class ClaudeServer:
         )
         self._peers: dict[ClientId, Peer] = {}
         self._numbers = itertools.count(1)
-        self._folder = discovery.lock_folder(context.environ)
+        self._config = context.config.section(AGENT, ClaudeConfig)
+        self._folder = discovery.lock_folder({**context.environ, **self._config.env})
         self._token = ""
         self._server: WebSocketServer | None = None
         self._unlisten = [
@@ -118,11 +123,10 @@ class ClaudeServer:
         return False
 
     async def _listen_anew(self) -> None:
-        config = self._context.config.section(AGENT, ClaudeConfig)
         self._token = secrets.token_hex(16)
         admission = Admission(TOKEN_HEADER, self._token, subprotocol="mcp")
         self._server = await listen(
-            self._connected, admission, range(config.port_min, config.port_max + 1)
+            self._connected, admission, range(self._config.port_min, self._config.port_max + 1)
         )
 
     async def _listen(self, token: str, port: int) -> bool:

@@ -288,7 +288,15 @@ class ClaudeTools:
             await self._reviews.close(namesake, CancelledBy.REPLACED)
         self._edited.setdefault(client, {}).setdefault(path)
         verdict = await self._reviews.propose(
-            Proposal(AGENT, TITLE, client, path, tab_name, arguments.new_file_contents)
+            Proposal(
+                AGENT,
+                TITLE,
+                client,
+                path,
+                tab_name,
+                arguments.new_file_contents,
+                when_stale="Claude makes its edit anew in the file as it is now, or fails.",
+            )
         )
         if isinstance(verdict, Accepted) and verdict.unchanged_file:
             self._editor.notify(
