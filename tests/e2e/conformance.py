@@ -148,7 +148,7 @@ async def run_suite(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """
 
     def admission(port: int) -> Admission:
-        return Unlocked("Nonce test", frozenset({f"127.0.0.1:{port}", f"localhost:{port}"}))
+        return Unlocked(("Nonce test",), frozenset({f"127.0.0.1:{port}", f"localhost:{port}"}))
 
     suite = conformance_suite()
     assert suite is not None

@@ -190,6 +190,19 @@ async def test_end(pushes: Pushes) -> None:
     assert stream.heard == [b"1"]
 
 
+async def test_the_last_word_is_said_before_the_end(pushes: Pushes) -> None:
+    stream = Stream(pushes)
+    stream.go.clear()
+    pushes.post(b"1")
+    await stream.hears(b"1")
+    pushes.post(b"2")
+    pushes.post(b"3")
+    pushes.end()
+    stream.go.set()
+    await stream.ends()
+    assert stream.heard == [b"1", b"2", b"3"]
+
+
 async def test_no_timer_outlives_it(pushes: Pushes, event_loop_timers: Any) -> None:
     stream = Stream(pushes)
     for number in range(100):

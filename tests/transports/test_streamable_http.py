@@ -168,12 +168,12 @@ async def bench(
     monkeypatch.setattr(http, "LINGER_S", 0.05)
     service = EchoService()
     if request.param == "unix":
-        admission = http.Admission(TOKEN, frozenset({"localhost"}))
+        admission = http.Admission((TOKEN,), frozenset({"localhost"}))
         server = await http.listen_unix(service, admission, short_folder / "s", LIMIT)
         it = Bench(service, server, "localhost")
     else:
         server = await http.listen_tcp(
-            service, lambda port: http.Admission(TOKEN, frozenset({f"127.0.0.1:{port}"})), LIMIT
+            service, lambda port: http.Admission((TOKEN,), frozenset({f"127.0.0.1:{port}"})), LIMIT
         )
         it = Bench(service, server, server.address)
     yield it
@@ -212,6 +212,21 @@ async def test_wrong_authorization(bench: Bench, method: str, headers: list[str]
     answer = await wire.answer()
     assert (answer.status, answer.body) == (401, b"")
     assert await wire.ended(2.0)
+
+
+@pytest.mark.parametrize(("token", "let_in"), [("a", True), ("b", True), ("c", False)])
+async def test_each_of_several_tokens(token: str, let_in: bool) -> None:
+    server = await http.listen_tcp(
+        EchoService(), lambda _: http.Admission(("a", "b"), frozenset({"localhost"})), LIMIT
+    )
+    wire = await dial(server.address)
+    wire.write(
+        f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\r\n".encode()
+    )
+    # no session is named, which is found only after the token
+    assert (await wire.answer()).status == (400 if let_in else 401)
+    await wire.close()
+    await server.close()
 
 
 async def test_token_in_the_url(bench: Bench) -> None:
@@ -682,7 +697,7 @@ async def test_socket_is_private_from_its_first_moment(
     monkeypatch.setattr(socket, "socket", Watched)
     before = os.umask(0o022)
     try:
-        admission = http.Admission(TOKEN, frozenset({"localhost"}))
+        admission = http.Admission((TOKEN,), frozenset({"localhost"}))
         server = await http.listen_unix(EchoService(), admission, short_folder / "s", LIMIT)
         assert os.umask(0o022) == 0o022, "the umask is as it was"
     finally:
@@ -694,7 +709,7 @@ async def test_socket_is_private_from_its_first_moment(
 
 
 async def test_paths_that_are_too_long(short_folder: Path) -> None:
-    admission = http.Admission(TOKEN, frozenset({"localhost"}))
+    admission = http.Admission((TOKEN,), frozenset({"localhost"}))
     folder = short_folder
     room = http.MAX_UNIX_PATH_BYTES - len(os.fsencode(folder)) - 1
     server = await http.listen_unix(EchoService(), admission, folder / ("y" * room), LIMIT)
@@ -706,7 +721,7 @@ async def test_paths_that_are_too_long(short_folder: Path) -> None:
 
 
 async def test_paths_that_cannot_be_had(tmp_path: Path) -> None:
-    admission = http.Admission(TOKEN, frozenset({"localhost"}))
+    admission = http.Admission((TOKEN,), frozenset({"localhost"}))
     (tmp_path / "taken").write_text("")
     for path in (tmp_path / "taken", tmp_path / "no" / "folder"):
         with pytest.raises(ServeError, match="cannot be listened on"):
@@ -719,5 +734,5 @@ async def test_port_that_is_taken() -> None:
         port = other.getsockname()[1]
         with pytest.raises(ServeError, match=str(port)):
             await http.listen_tcp(
-                EchoService(), lambda _: http.Admission(TOKEN, frozenset()), LIMIT, port
+                EchoService(), lambda _: http.Admission((TOKEN,), frozenset()), LIMIT, port
             )

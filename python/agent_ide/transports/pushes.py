@@ -55,7 +55,7 @@ class Pushes:
         self._wakeup.set()
 
     def end(self) -> None:
-        """No stream goes on."""
+        """No stream goes on, once it has said what was posted."""
         self._ended = True
         self._wakeup.set()
         self._stop_timer()
@@ -76,6 +76,9 @@ class Pushes:
                 # asked again after each message: the stream may be replaced while one is written
                 while self._goes_on(mine) and (message := self._next()) is not None:
                     yield message
+            while mine == self._stream and self._posted:
+                # the last word may be the one that matters
+                yield self._posted.popleft()
         finally:
             if mine == self._stream:
                 self.open = False

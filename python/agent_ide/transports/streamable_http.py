@@ -61,20 +61,18 @@ MAX_UNIX_PATH_BYTES = 103
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who is let in: the one whose Authorization is `authorization`, once and exactly.
+    """Who is let in: whose Authorization is one of `authorizations`, once and exactly.
 
     hosts: values of Host that are ours; any Origin is refused unless it is `http://` + one of them.
     """
 
-    authorization: str
+    authorizations: tuple[str, ...]
     hosts: frozenset[str]
 
     def refusal(self, request: web.BaseRequest) -> int | None:
-        """The status to refuse with; looked at before the body, the token in constant time."""
+        """The status to refuse with; looked at before the body, the tokens in constant time."""
         given = request.headers.getall("Authorization", [])
-        wanted = self.authorization.encode()
-        right = [hmac.compare_digest(item.encode("utf-8", "replace"), wanted) for item in given]
-        if len(right) != 1 or not right[0]:
+        if len(given) != 1 or not self._admits(given[0]):
             return 401
         origins = {f"http://{host}" for host in self.hosts}
         if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
@@ -82,6 +80,12 @@ class Admission:
         if any(origin not in origins for origin in request.headers.getall("Origin", [])):
             return 403
         return None
+
+    def _admits(self, given: str) -> bool:
+        said = given.encode("utf-8", "replace")
+        # compared with every one, whichever it is
+        right = [hmac.compare_digest(said, wanted.encode()) for wanted in self.authorizations]
+        return any(right)
 
 
 class Session(Protocol):

@@ -98,7 +98,7 @@ class CopilotServer:
             places.remove_socket(lock)
         self._remove_predecessor()
         # nothing but these two names reaches a unix socket; the CLI says localhost
-        admission = Admission(self._authorization, frozenset({"localhost", "127.0.0.1"}))
+        admission = Admission((self._authorization,), frozenset({"localhost", "127.0.0.1"}))
         limit = self._config.max_body_bytes
         name = discovery.socket_name(self._guid)
         if os.name == "nt":
