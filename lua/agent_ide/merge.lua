@@ -19,13 +19,7 @@ local ATTEMPTS = 5
 ---@param buf integer
 ---@param lines string[]
 local function set_lines(buf, lines)
-  local now = api.nvim_buf_get_lines(buf, 0, -1, true)
-  local diff = vim.text.diff or vim.diff
-  local hunks = diff(
-    table.concat(now, "\n") .. "\n",
-    table.concat(lines, "\n") .. "\n",
-    { result_type = "indices" }
-  ) --[[@as integer[][] ]]
+  local hunks = text.hunks(api.nvim_buf_get_lines(buf, 0, -1, true), lines)
   for i = #hunks, 1, -1 do
     local start, count, new_start, new_count = unpack(hunks[i])
     local first = count == 0 and start or start - 1
@@ -109,30 +103,145 @@ local function show_beside(path, theirs)
   notify.show(("%s has unsaved changes: the agent's version is beside it"):format(name), "warn")
 end
 
+---@class agent_ide.Merge
+---@field buf integer
+---@field path string
+---@field base string
+---@field theirs string
+---@field put fun(merged: string) the merged text becomes the buffer's
+---@field on_done fun(conflicts: integer)
+
+---@param merge agent_ide.Merge
+---@param attempt integer
+local function run(merge, attempt)
+  local buf = merge.buf
+  local tick = api.nvim_buf_get_changedtick(buf)
+  local texts = { ours = plain(text.read(buf)), base = merge.base, theirs = merge.theirs }
+  merge_texts(texts, function(merged, conflicts)
+    if not api.nvim_buf_is_loaded(buf) then
+      return merge.on_done(0)
+    elseif merged and api.nvim_buf_get_changedtick(buf) ~= tick and attempt < ATTEMPTS then
+      return run(merge, attempt + 1)
+    elseif not merged or api.nvim_buf_get_changedtick(buf) ~= tick then
+      show_beside(merge.path, merge.theirs)
+      return merge.on_done(1)
+    end
+    merge.put(merged)
+    if conflicts > 0 then
+      local message = conflicts == 1
+          and "%s: %d conflict with your unsaved changes, look for <<<<<<<"
+        or "%s: %d conflicts with your unsaved changes, look for <<<<<<<"
+      notify.show(message:format(vim.fs.basename(merge.path), conflicts), "warn")
+    end
+    merge.on_done(conflicts)
+  end)
+end
+
+---@return boolean
+local function has_git()
+  return vim.fn.executable("git") == 1
+end
+
+--- Where a line is after the hunks.
+---@param hunks integer[][]
+---@param lnum integer
+---@return integer
+local function moved(hunks, lnum)
+  local offset = 0
+  for _, hunk in ipairs(hunks) do
+    local start, count, new_start, new_count = unpack(hunk)
+    local last = count == 0 and start or start + count - 1
+    if lnum <= last then
+      local inside = count > 0 and lnum >= start
+      return inside and math.max(1, math.min(lnum + offset, new_start + new_count - 1))
+        or lnum + offset
+    end
+    offset = offset + new_count - count
+  end
+  return lnum + offset
+end
+
+--- Where the user is in a buffer, and their marks: reading the file again would move them.
+---@param buf integer
+---@param hunks integer[][] what is to become of its lines
+---@return fun() restore
+local function places(buf, hunks)
+  local views = {}
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local view = api.nvim_win_call(win, vim.fn.winsaveview)
+    view.lnum, view.topline = moved(hunks, view.lnum), moved(hunks, view.topline)
+    views[win] = view
+  end
+  local marks = vim.tbl_filter(function(item)
+    return item.mark:find("^'%l") ~= nil
+  end, vim.fn.getmarklist(buf))
+  return function()
+    for _, item in ipairs(marks) do
+      local lnum, col = moved(hunks, item.pos[2]), item.pos[3]
+      pcall(api.nvim_buf_set_mark, buf, item.mark:sub(2), lnum, col - 1, {}) -- its line is gone
+    end
+    for win, view in pairs(views) do
+      if api.nvim_win_is_valid(win) then
+        api.nvim_win_call(win, function()
+          vim.fn.winrestview(view)
+        end)
+      end
+    end
+  end
+end
+
+--- The merged text as unsaved changes over the file as it is now; one undo brings back what was.
+---@param buf integer
+---@param merged string
+local function put_over_file(buf, merged)
+  local hunks = text.hunks(api.nvim_buf_get_lines(buf, 0, -1, true), text.lines(merged))
+  local restore = places(buf, hunks)
+  require("agent_ide.reload").read_over(buf)
+  pcall(api.nvim_buf_call, buf, function()
+    vim.cmd.undojoin() -- refused where the file's text was the buffer's
+  end)
+  put(buf, merged)
+  restore()
+end
+
+---@param buf integer
+---@return boolean the user is in the middle of something in it
+local function is_being_typed_in(buf)
+  return api.nvim_get_current_buf() == buf and not require("agent_ide.windows").in_normal_mode()
+end
+
+--- The file of a buffer with unsaved changes was written by an agent: merge the two.
 ---@param buf integer
 ---@param path string
----@param texts { base: string, theirs: string }
----@param on_done fun(conflicts: integer)
----@param attempt integer
-local function merge_into(buf, path, texts, on_done, attempt)
-  local tick = api.nvim_buf_get_changedtick(buf)
-  local ours = plain(text.read(buf))
-  merge_texts({ ours = ours, base = texts.base, theirs = texts.theirs }, function(merged, conflicts)
-    if not api.nvim_buf_is_loaded(buf) then
-      return on_done(0)
-    elseif merged and api.nvim_buf_get_changedtick(buf) ~= tick and attempt < ATTEMPTS then
-      return merge_into(buf, path, texts, on_done, attempt + 1)
-    elseif not merged or api.nvim_buf_get_changedtick(buf) ~= tick then
-      show_beside(path, texts.theirs)
-      return on_done(1)
-    end
-    put(buf, merged)
-    if conflicts > 0 then
-      local message = "%s: %d conflicts with your unsaved changes, look for <<<<<<<"
-      notify.show(message:format(vim.fs.basename(path), conflicts), "warn")
-    end
-    on_done(conflicts)
-  end)
+---@param base? string what the file held before; nil: nobody knows
+---@param on_done fun()
+function M.take_up(buf, path, base, on_done)
+  if is_being_typed_in(buf) then
+    return require("agent_ide.windows").when_in_normal_mode(function()
+      M.take_up(buf, path, base, on_done)
+    end)
+  elseif not api.nvim_buf_is_loaded(buf) then
+    return on_done()
+  end
+  local theirs = text.of_file(path)
+  if not theirs then
+    local message = "%s is no file any more; its buffer keeps your unsaved changes"
+    notify.show(message:format(vim.fs.basename(path)), "warn")
+    return on_done()
+  elseif not base or not has_git() then
+    show_beside(path, theirs)
+    return on_done()
+  end
+  run({
+    buf = buf,
+    path = path,
+    base = plain(base),
+    theirs = plain(theirs),
+    put = function(merged)
+      put_over_file(buf, merged)
+    end,
+    on_done = on_done,
+  }, 1)
 end
 
 --- Put `theirs` into the file's buffer; three-way when the buffer has unsaved changes of its own.
@@ -152,8 +261,17 @@ function M.merge(args, reply)
   if not vim.bo[buf].modified then
     put(buf, theirs)
     done(0)
-  elseif vim.fn.executable("git") == 1 then
-    merge_into(buf, args.path, { base = base, theirs = theirs }, done, 1)
+  elseif has_git() then
+    run({
+      buf = buf,
+      path = args.path,
+      base = base,
+      theirs = theirs,
+      put = function(merged)
+        put(buf, merged)
+      end,
+      on_done = done,
+    }, 1)
   else
     show_beside(args.path, theirs)
     done(1)

@@ -1,7 +1,8 @@
 --- Taking up what an agent has written to a file, without a question.
 ---
 --- Neovim asks (W11, W12) when it notices by itself that a file has changed. While an agent is about
---- to write one, its buffer is guarded: unmodified it is read again, modified it is left alone.
+--- to write one, its buffer is guarded: unmodified it is read again, modified it is left alone until
+--- the agent's version is merged into it.
 ---
 --- Owns:     the guards.
 --- Not here: merging the agent's version with unsaved changes (`merge.lua`).
@@ -12,8 +13,9 @@ local api = vim.api
 --- Until Neovim may ask again; the CLIs write within a second of the verdict.
 local GUARD_MS = 10000
 
---- Reading a buffer of more lines again would drop its undo history.
-local UNDO_LINES = 100000
+--- Buffers whose unsaved changes are in safety: they are read again all the same.
+---@type table<integer, true>
+local forced = {}
 
 ---@type table<integer, integer> buffer -> autocommand
 local guards = {}
@@ -26,7 +28,7 @@ local function guard(buf)
   guards[buf] = api.nvim_create_autocmd("FileChangedShell", {
     buffer = buf,
     callback = function()
-      vim.v.fcs_choice = vim.bo[buf].modified and "" or "reload"
+      vim.v.fcs_choice = vim.bo[buf].modified and not forced[buf] and "" or "reload"
     end,
   })
 end
@@ -94,31 +96,78 @@ local function is_same(buf, path)
 end
 
 ---@param buf integer
-local function read_again(buf)
+---@param bang boolean
+local function edit(buf, bang)
+  api.nvim_buf_call(buf, function()
+    vim.cmd.edit({ bang = bang, mods = { silent = true, keepalt = true, keepjumps = true } })
+  end)
+end
+
+---@param buf integer
+---@param run fun()
+local function keeping_undo(buf, run)
   local undo_lines = vim.o.undoreload
-  vim.o.undoreload = math.max(undo_lines, UNDO_LINES)
+  vim.o.undoreload = -1 -- else a buffer of more lines loses its history
+  local ok, err = pcall(run)
+  vim.o.undoreload = undo_lines
+  if not ok then
+    require("agent_ide.log").warn("buffer %d was not read again: %s", buf, err)
+  end
+end
+
+---@param buf integer
+local function read_again(buf)
   local is_empty = api.nvim_buf_line_count(buf) == 1
     and api.nvim_buf_get_lines(buf, 0, 1, true)[1] == ""
-  local ok, err = pcall(function()
+  keeping_undo(buf, function()
     if is_empty then
       -- made before the file was: Neovim would ask (W13) whether to load it
-      api.nvim_buf_call(buf, function()
-        vim.cmd.edit({ mods = { silent = true } })
-      end)
+      edit(buf, false)
     else
       vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
     end
   end)
-  vim.o.undoreload = undo_lines
-  if not ok then
-    require("agent_ide.log").warn("a file was not read again: %s", err)
+end
+
+--- Read the file into a buffer whose unsaved changes are in safety: from then on Neovim knows the
+--- file as it is, and `:w` raises no question. Undo brings the changes back.
+---@param buf integer
+function M.read_over(buf)
+  local was_guarded = guards[buf] ~= nil
+  guard(buf)
+  forced[buf] = true
+  keeping_undo(buf, function()
+    vim.cmd.checktime({ args = { tostring(buf) }, mods = { silent = true } })
+    if vim.bo[buf].modified then
+      -- Neovim had seen the change before, and looks at it once only
+      edit(buf, true)
+    end
+  end)
+  forced[buf] = nil
+  if not was_guarded then
+    unguard(buf)
   end
 end
 
---- The agent has written a file.
----@param args { path: string }
+---@param buf integer
+---@param path string
+---@param base? string
+---@param reply agent_ide.Reply
+local function merge(buf, path, base, reply)
+  base = base and require("agent_ide.text").decode(base)
+  require("agent_ide.merge").take_up(buf, path, base, function()
+    M.look(buf)
+    unguard(buf)
+    reply()
+  end)
+end
+
+--- The agent has written a file. Unsaved changes of its buffer are merged with what it wrote, with
+--- `base`, the file's bytes before, as their common root.
+---@param args { path: string, base?: agent_ide.PackedText }
 ---@param reply agent_ide.Reply
 function M.reload(args, reply)
+  local base = args.base and require("agent_ide.rpc").unpack_text(args.base)
   local buf = require("agent_ide.files").find(args.path)
   if not buf or not api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= "" then
     return reply()
@@ -128,13 +177,9 @@ function M.reload(args, reply)
     vim.bo[buf].modified = false
   end
   if vim.bo[buf].modified then
-    M.look(buf)
-    local name = vim.fs.basename(args.path)
-    local message = "%s was changed on disk; your unsaved changes are kept, :e! takes the file"
-    require("agent_ide.notify").show(message:format(name), "warn")
-  else
-    read_again(buf)
+    return merge(buf, args.path, base, reply)
   end
+  read_again(buf)
   unguard(buf)
   reply()
 end

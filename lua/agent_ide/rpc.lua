@@ -26,6 +26,7 @@ local routes = {
   ["notebook.read"] = { "agent_ide.notebook", "read" },
   ["review.show"] = { "agent_ide.diff", "show" },
   ["review.close"] = { "agent_ide.diff", "close" },
+  ["review.resume"] = { "agent_ide.diff", "resume" },
   ["review.keep"] = { "agent_ide.diff.kept", "receive" },
 }
 

@@ -1,7 +1,7 @@
 --- A text and the lines of a buffer, back and forth without losing a byte.
 ---
 --- Owns:     nothing: what lines cannot say (final newline, BOM, CRLF) lives in the buffer's options.
---- Not here: files (`files.lua`), the channel (`rpc.lua`).
+--- Not here: files that are edited (`files.lua`), the channel (`rpc.lua`).
 local M = {}
 
 local api = vim.api
@@ -65,6 +65,19 @@ end
 function M.lines(text)
   local body, shape = dress_down(text)
   return split(body, shape.dos, true)
+end
+
+--- The hunks between two lists of lines: start and count in the first, start and count in the second;
+--- a start with count 0 is the line before.
+---@param old string[]
+---@param new string[]
+---@return integer[][]
+function M.hunks(old, new)
+  local diff = vim.text.diff or vim.diff
+  local function joined(lines)
+    return table.concat(lines, "\n") .. "\n"
+  end
+  return diff(joined(old), joined(new), { result_type = "indices" }) --[[@as integer[][] ]]
 end
 
 --- Take a text's final newline, BOM and line breaks over into a buffer's options.
@@ -137,6 +150,60 @@ function M.read(buf)
   local line_break = options.fileformat == "dos" and "\r\n" or "\n"
   local final = options.endofline and line_break or ""
   return bom .. table.concat(lines, line_break) .. final
+end
+
+--- Read a file into an empty buffer, decoded as for editing it; the buffer's options say how.
+---@param buf integer
+---@param path string
+---@return string? problem
+function M.read_file(buf, path)
+  -- through a link, since no escaping lets a line break in a file's name pass
+  local link = vim.fn.tempname()
+  local linked, problem = vim.uv.fs_symlink(path, link)
+  if not linked then
+    return problem
+  end
+  local ok, err = pcall(api.nvim_buf_call, buf, function()
+    vim.cmd("silent noautocmd keepalt keepjumps 0read ++edit " .. vim.fn.fnameescape(link))
+    -- :read left the empty line that the buffer began with
+    vim.cmd("silent noautocmd keepjumps $delete _")
+  end)
+  vim.uv.fs_unlink(link)
+  if not ok then
+    return tostring(err):match("E%d+:.*") or tostring(err)
+  end
+end
+
+--- A text from a file's bytes, decoded as for editing it.
+---@param bytes string
+---@return string
+function M.decode(bytes)
+  if not bytes:find("[\128-\255%z]") then
+    return bytes
+  end
+  local path = vim.fn.tempname()
+  local fd = assert(vim.uv.fs_open(path, "wx", tonumber("600", 8)))
+  assert(vim.uv.fs_write(fd, bytes))
+  assert(vim.uv.fs_close(fd))
+  local text = M.of_file(path)
+  vim.uv.fs_unlink(path)
+  return text or bytes
+end
+
+--- The text of a file, decoded as for editing it.
+---@param path string
+---@return string? text nil: there is no such file
+function M.of_file(path)
+  local stat = vim.uv.fs_stat(path)
+  if not stat or stat.type ~= "file" then
+    return nil
+  end
+  local buf = api.nvim_create_buf(false, true)
+  vim.bo[buf].undolevels = -1
+  local problem = M.read_file(buf, path)
+  local text = not problem and M.read(buf) or nil
+  api.nvim_buf_delete(buf, { force = true })
+  return text
 end
 
 return M

@@ -145,6 +145,8 @@ class Proposal:
     tab_name: the agent's name for the diff; unique while open within its agent.
     writes:   which text the agent writes after an accept: the accepted one, or its own proposal.
     closing:  what the user's closing of the view means.
+    when_stale: a sentence for people: what an accept leads to when the file is not any more what
+              it was when the edit was proposed.
     """
 
     agent: str
@@ -155,6 +157,7 @@ class Proposal:
     text: str
     writes: Literal["accepted", "proposed"] = "accepted"
     closing: Literal["rejects", "hides"] = "rejects"
+    when_stale: str = "The agent may fail, or overwrite it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from tests.support.neovim import Neovim
 
 T = TypeVar("T")
 
+BEFORE = b"one\ntwo\nthree\n"
+
 
 class Bench(Protocol):
     """An editor under test, and what a user does in it."""
@@ -160,19 +162,20 @@ def test_save(bench: Bench, file: Path) -> None:
 def test_reload(bench: Bench, file: Path) -> None:
     bench.open(file)
     file.write_text("written by the agent\n")
-    bench.run(bench.editor.reload_file(str(file)))
+    bench.run(bench.editor.reload_file(str(file), BEFORE))
     assert bench.text(file) == "written by the agent\n"
 
 
 def test_reload_of_a_changed_buffer_loses_nothing(bench: Bench, file: Path) -> None:
     bench.type(file, "mine\n")
     file.write_text("written by the agent\n")
-    bench.run(bench.editor.reload_file(str(file)))
-    assert "mine\n" in bench.text(file)
+    bench.run(bench.editor.reload_file(str(file), BEFORE))
+    for line in ("mine\n", "written by the agent\n"):
+        assert line in bench.text(file)
 
 
 def test_reload_of_a_file_that_is_not_open(bench: Bench, file: Path) -> None:
-    bench.run(bench.editor.reload_file(str(file)))
+    bench.run(bench.editor.reload_file(str(file), BEFORE))
 
 
 def test_merge_into_an_unchanged_buffer(bench: Bench, file: Path) -> None:
@@ -227,6 +230,14 @@ def test_hidden_review_comes_again(bench: Bench, file: Path) -> None:
     assert bench.views() == 0
     bench.run(bench.editor.show_review(ReviewId(1), shown, is_new=False))
     assert bench.views() == 1
+
+
+def test_review_whose_verdict_did_not_count(bench: Bench, file: Path) -> None:
+    bench.open(file)
+    bench.run(bench.editor.show_review(ReviewId(1), proposal(file, "x\n"), is_new=False))
+    bench.run(bench.editor.resume_review(ReviewId(1)))
+    assert bench.views() == 1
+    bench.run(bench.editor.resume_review(ReviewId(99)))
 
 
 def test_kept_text(bench: Bench, file: Path) -> None:

@@ -19,8 +19,11 @@ def bed(tmp_path: Path) -> Iterator[Reviews]:
         yield reviews
 
 
-def reload(bed: Reviews, path: Path | None = None) -> None:
-    bed.nvim.call("files.reload", {"path": str(path or bed.file)})
+def reload(bed: Reviews, path: Path | None = None, base: bytes | None = OLD.encode()) -> None:
+    args: dict[str, Any] = {"path": str(path or bed.file)}
+    if base is not None:
+        args["base"] = {"text": base}
+    bed.nvim.call("files.reload", args)
 
 
 def merge(bed: Reviews, base: str, theirs: str, path: Path | None = None) -> int:
@@ -34,6 +37,8 @@ def buffer_lines(bed: Reviews, path: Path | None = None) -> list[str]:
         bed.nvim.lua("return require('agent_ide.files').find(...)", str(path or bed.file))
     )
 
+
+BASE = "".join(f"{word}\n" for word in ["one", "two", "three", "four", "five", "six", "seven"])
 
 # -- reload --------------------------------------------------------------------------------
 
@@ -105,16 +110,118 @@ def test_a_large_buffer_keeps_its_undo_history(tmp_path: Path) -> None:
         assert buffer_lines(bed)[0] == "line 0"
 
 
-def test_unsaved_changes_stay_and_one_line_says_so(bed: Reviews) -> None:
+def saves_without_a_question(bed: Reviews) -> None:
+    bed.nvim.feed(":checktime<CR>:w<CR>")
+    assert bed.nvim.mode() == "n"
+    assert bed.nvim.eval("&modified") == 0
+
+
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_unsaved_changes_are_merged_with_what_the_agent_wrote(
+    bed: Reviews, seen_before: bool
+) -> None:
+    """seen_before: Neovim has noticed the new file by itself, and looks at it once only."""
+    bed.file.write_text(BASE)
+    bed.nvim.command("edit! | set noautoread")
+    bed.nvim.feed("ggOmine<Esc>Gma")
+    if seen_before:
+        bed.show()
+    bed.file.write_text(BASE.replace("four", "agent's"))
+    if seen_before:
+        bed.nvim.feed(":checktime<CR>")
+        bed.close("withdrawn")
+    reload(bed, base=BASE.encode())
+    merged = ["mine", *BASE.replace("four", "agent's").splitlines()]
+    assert buffer_lines(bed) == merged
+    assert bed.nvim.eval("[&modified, line('.'), line(\"'a\")]") == [1, 8, 8]
+    assert bed.told() == []
+    # one undo takes the agent's part away, the next one mine
+    bed.nvim.feed("u")
+    assert buffer_lines(bed) == ["mine", *BASE.splitlines()]
+    bed.nvim.feed("u")
+    assert buffer_lines(bed) == BASE.splitlines()
+    bed.nvim.feed("<C-r><C-r>")
+    assert buffer_lines(bed) == merged
+    saves_without_a_question(bed)
+    assert bed.file.read_text().splitlines() == merged
+
+
+def test_the_same_lines_changed_by_both_are_a_conflict(bed: Reviews) -> None:
+    bed.nvim.feed("jccmine<Esc>")
+    bed.file.write_text(PROPOSED)
+    reload(bed)
+    assert buffer_lines(bed) == [
+        "one",
+        "<<<<<<< your unsaved changes",
+        "mine",
+        "=======",
+        "TWO",
+        ">>>>>>> the agent's version",
+        "three",
+    ]
+    assert bed.told() == ["a.txt: 1 conflict with your unsaved changes, look for <<<<<<<"]
+    bed.nvim.feed("u")
+    assert buffer_lines(bed) == ["one", "mine", "three"]
+    bed.nvim.feed("<C-r>")
+    saves_without_a_question(bed)
+
+
+def test_a_merge_waits_for_who_types(bed: Reviews) -> None:
+    bed.nvim.feed("Goab")
+    bed.file.write_text("zero\n" + OLD)
+    args = {"path": str(bed.file), "base": {"text": OLD.encode()}}
+    call = bed.nvim.begin_call("files.reload", args)
+    bed.nvim.feed("cd")
+    assert bed.nvim.mode() == "i"
+    assert buffer_lines(bed) == [*OLD.splitlines(), "abcd"]
+    bed.nvim.feed("<Esc>")
+    wait_until(lambda: bed.nvim.reply(call), "the merge")
+    assert buffer_lines(bed) == ["zero", *OLD.splitlines(), "abcd"]
+    saves_without_a_question(bed)
+
+
+@pytest.mark.parametrize(
+    ("old", "agents", "merged"),
+    [
+        (b"a\r\nb\r\nc\r\n", b"a\r\nb\r\nC\r\n", b"mine\r\na\r\nb\r\nC\r\n"),
+        (b"\xef\xbb\xbfa\nb\n", b"\xef\xbb\xbfa\nB\n", b"\xef\xbb\xbfmine\na\nB\n"),
+        (b"caf\xe9\nb\nc\n", b"caf\xe9\nb\nC\n", b"mine\ncaf\xe9\nb\nC\n"),
+        (
+            "a\né\nc\n".encode("utf-16"),
+            "a\né\nC\n".encode("utf-16"),
+            "mine\na\né\nC\n".encode("utf-16"),
+        ),
+    ],
+)
+def test_merged_bytes_are_kept(tmp_path: Path, old: bytes, agents: bytes, merged: bytes) -> None:
+    with Reviews(tmp_path, old=old) as bed:
+        bed.nvim.feed("ggOmine<Esc>")
+        bed.file.write_bytes(agents)
+        reload(bed, base=old)
+        saves_without_a_question(bed)
+        assert bed.file.read_bytes() == merged
+
+
+@pytest.mark.parametrize("why", ["no git", "no base", "no file", "a folder"])
+def test_what_cannot_be_merged_stays_and_one_line_says_so(bed: Reviews, why: str) -> None:
     bed.nvim.feed("ccmine<Esc>")
     bed.file.write_text(PROPOSED + "more\n")
-    reload(bed)
+    if why == "no git":
+        bed.nvim.command("let $PATH = ''")
+    elif why != "no base":
+        bed.file.unlink()
+    if why == "a folder":
+        bed.file.mkdir()
+    reload(bed, base=None if why == "no base" else OLD.encode())
     assert bed.nvim.mode() == "n"
     assert buffer_lines(bed)[0] == "mine"
     assert bed.nvim.eval("&modified") == 1
-    assert bed.told() == [
-        "a.txt was changed on disk; your unsaved changes are kept, :e! takes the file"
-    ]
+    if why.startswith("no") and why != "no file":
+        assert bed.told() == ["a.txt has unsaved changes: the agent's version is beside it"]
+        beside = [win["buf"] for win in bed.windows() if not win["current"]]
+        assert [bed.lines(buf)[-1] for buf in beside] == ["more"]
+    else:
+        assert bed.told() == ["a.txt is no file any more; its buffer keeps your unsaved changes"]
     # Neovim does not ask either
     bed.nvim.feed(":checktime<CR>")
     assert bed.nvim.mode() == "n"
@@ -161,9 +268,10 @@ def test_the_buffer_of_a_new_file_raises_no_question(bed: Reviews, typed: str) -
     bed.wait_accepted()
     new.write_text(PROPOSED)
     bed.close("accepted")
-    reload(bed, new)
+    reload(bed, new, base=b"")
     assert bed.nvim.mode() == "n"
-    assert buffer_lines(bed, new) == (["x"] if typed else PROPOSED.splitlines())
+    both = [line for line in buffer_lines(bed, new) if line[:3] not in ("<<<", "===", ">>>")]
+    assert both == [*(["x"] if typed else []), *PROPOSED.splitlines()]
 
 
 @pytest.mark.parametrize("modified", [False, True])
@@ -189,8 +297,6 @@ def test_reload_while_the_user_types(bed: Reviews) -> None:
 
 
 # -- merge ---------------------------------------------------------------------------------
-
-BASE = "".join(f"{word}\n" for word in ["one", "two", "three", "four", "five", "six", "seven"])
 
 
 def test_an_unmodified_buffer_gets_the_text_as_unsaved_changes(bed: Reviews) -> None:
@@ -258,7 +364,7 @@ def test_a_conflict_is_marked_and_told(bed: Reviews) -> None:
         "theirs",
         ">>>>>>> the agent's version",
     ]
-    assert bed.told() == ["a.txt: 1 conflicts with your unsaved changes, look for <<<<<<<"]
+    assert bed.told() == ["a.txt: 1 conflict with your unsaved changes, look for <<<<<<<"]
 
 
 def test_what_the_user_types_meanwhile_is_not_lost(bed: Reviews) -> None:

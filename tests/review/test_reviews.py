@@ -18,9 +18,10 @@ from agent_ide.model import (
     Rejected,
     Verdict,
 )
-from agent_ide.review import reviews as module
+from agent_ide.review import writing as module
 from agent_ide.review.machine import State
-from agent_ide.review.reviews import Review, Reviews
+from agent_ide.review.review import Review
+from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
 from tests.support.eventually import eventually
 from tests.support.fake_editor import FakeEditor
@@ -78,6 +79,7 @@ async def test_accepted_then_written(desk: Desk) -> None:
     (desk.folder / "a.txt").write_text("one\nTWO by hand\n")
     await eventually(lambda: not desk.reviews.open() and desk.editor.reloaded)
     assert desk.editor.closed == [(review.id, "accepted")]
+    assert desk.editor.reloaded == [(str(desk.folder / "a.txt"), b"one\ntwo\n")]
 
 
 async def test_crlf_file_is_compared_as_lf(desk: Desk) -> None:
@@ -127,7 +129,7 @@ async def test_new_file(desk: Desk) -> None:
     desk.propose("new/deep.txt", "x")
     review = await desk.review("new/deep.txt")
     assert review.is_new
-    assert review.before == ""
+    assert review.before.data is None
 
 
 async def test_one_is_shown_the_others_wait(desk: Desk) -> None:
@@ -297,3 +299,112 @@ async def test_by_name(desk: Desk) -> None:
     assert desk.reviews.by_name(str(desk.folder / "b.txt")) is waiting
     assert desk.reviews.by_name("tab") is None
     assert desk.reviews.find("copilot", "tab a") is None
+
+
+# -- the file is not any more what it was ---------------------------------------------------------
+
+
+def set_up(path: Path, what: str) -> None:
+    match what:
+        case "changed on disk":
+            path.write_text("by hand\n")
+        case "deleted on disk":
+            path.unlink()
+        case "a folder is there now":
+            path.unlink()
+            path.mkdir()
+        case "read-only on disk":
+            path.chmod(0o444)
+        case "its folder is gone":
+            path.parent.rmdir()
+        case "made on disk meanwhile":
+            path.write_text("by hand\n")
+
+
+STALE = [
+    ("a.txt", "changed on disk"),
+    ("a.txt", "deleted on disk"),
+    ("a.txt", "a folder is there now"),
+    ("a.txt", "read-only on disk"),
+    ("folder/new.txt", "its folder is gone"),
+    ("new.txt", "made on disk meanwhile"),
+]
+
+
+@pytest.mark.parametrize(("name", "what"), STALE)
+async def test_stale_review_is_said_and_asked_about(desk: Desk, name: str, what: str) -> None:
+    (desk.folder / "folder").mkdir()
+    answer = desk.propose(name, "new\n")
+    review = await desk.review(name)
+    assert review.stale is None
+    set_up(desk.folder / name, what)
+    await eventually(lambda: review.stale is not None)
+    assert review.status()["stale"] == what
+    desk.editor.agrees = False
+    await desk.reviews.accept(review, "new\n")
+    assert desk.editor.questions == [
+        f"{review.name}: {what}. The agent may fail, or overwrite it. Accept anyway?"
+    ]
+    assert desk.editor.resumed == [review.id]
+    assert review.state is State.PENDING
+    desk.editor.agrees = True
+    await desk.reviews.accept(review, "new\n")
+    assert await answer == Accepted("new\n", unchanged_file=False)
+
+
+async def test_verdict_looks_at_the_file_by_itself(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "new\n")
+    review = await desk.review("a.txt")
+    (desk.folder / "a.txt").write_text("by hand\n")
+    await desk.reviews.accept(review, "new\n")
+    assert len(desk.editor.questions) == 1
+    await answer
+    # what is merged with unsaved changes has that as its root
+    (desk.folder / "a.txt").write_text("new\n")
+    await eventually(lambda: desk.editor.reloaded)
+    assert desk.editor.reloaded[0][1] == b"by hand\n"
+
+
+async def test_file_as_it_was_again_is_fresh(desk: Desk) -> None:
+    desk.propose("a.txt", "new\n")
+    review = await desk.review("a.txt")
+    (desk.folder / "a.txt").write_text("by hand\n")
+    await eventually(lambda: review.stale is not None)
+    (desk.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    await eventually(lambda: review.stale is None)
+
+
+async def test_withdrawn_while_the_user_is_asked(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "new\n")
+    review = await desk.review("a.txt")
+    (desk.folder / "a.txt").write_text("by hand\n")
+    asked = asyncio.Event()
+
+    async def confirm(question: str) -> bool:
+        asked.set()
+        await asyncio.Event().wait()
+        return True
+
+    desk.editor.confirm = confirm  # type: ignore[method-assign]
+    accepting = asyncio.ensure_future(desk.reviews.accept(review, "new\n"))
+    await asked.wait()
+    # a second verdict while the question is open does nothing
+    await desk.reviews.accept(review, "other\n")
+    desk.reviews.withdraw([review], CancelledBy.CLIENT)
+    assert isinstance(await answer, Cancelled)
+    accepting.cancel()
+
+
+async def test_second_review_of_one_file_is_stale_when_the_first_is_accepted(desk: Desk) -> None:
+    first, second = desk.propose("a.txt", "1\n", A, "first"), desk.propose("a.txt", "2\n", B, "2nd")
+    queued = await desk.review("2nd", State.QUEUED)
+    assert queued.stale is None
+    accepted = await desk.review("first")
+    await desk.reviews.accept(accepted, "1\n")
+    assert queued.stale == "another change of it was accepted"
+    await first
+    await desk.reviews.close(accepted)
+    assert queued.stale == "another change of it was accepted", "it is about to be written"
+    (desk.folder / "a.txt").write_text("1\n")
+    await eventually(lambda: queued.stale == "changed on disk")
+    assert not second.done()

@@ -13,7 +13,7 @@ import pytest
 
 from agent_ide.model import Diagnostic, Position, Range, Selection, Severity
 from agent_ide.protocols.copilot_ide import peer
-from agent_ide.review import reviews as reviews_module
+from agent_ide.review import writing as writing_module
 from agent_ide.review.machine import State
 from tests.servers.copilot import Client, Desk
 from tests.support.eventually import eventually
@@ -211,7 +211,7 @@ async def test_accepted(desk: Desk, client: Client) -> None:
     assert path.read_text() == "one\ntwo\nthree\n", "the CLI writes"
     path.write_text("one\nTWO\n")
     await eventually(lambda: not desk.reviews.open())
-    assert desk.editor.reloaded == [str(path)]
+    assert desk.editor.reloaded == [(str(path), b"one\ntwo\nthree\n")]
     assert str(path) not in desk.editor.dirty
 
 
@@ -415,7 +415,7 @@ async def test_written_is_seen_whatever_the_text(
 async def test_accepted_text_that_is_not_written_is_said(
     desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reviews_module, "WRITE_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing_module, "WRITE_PATIENCE_S", 0.05)
     diff = await client.open_diff(desk.folder / "a.py", "x")
     await desk.accept("by hand")
     await client.verdict(diff)

@@ -44,11 +44,13 @@ class FakeEditor:
         self.dirty: set[str] = set()
         self.views: dict[ReviewId, Proposal] = {}
         self.closed: list[tuple[ReviewId, CloseReason]] = []
-        self.reloaded: list[str] = []
+        self.reloaded: list[tuple[str, bytes]] = []
         self.notes: list[str] = []
         self.kept: list[str] = []
         self.selection: Selection | None = None
         self.notebook: NotebookTarget | None = None
+        self.resumed: list[ReviewId] = []
+        self.questions: list[str] = []
         self.agrees = True
         self.tracking = False
         self.status: dict[str, Any] = {}
@@ -77,11 +79,14 @@ class FakeEditor:
         self.dirty.discard(path)
         return SavedFile(found=True, saved=True, message="")
 
-    async def reload_file(self, path: str) -> None:
+    async def reload_file(self, path: str, base: bytes) -> None:
         self._check()
-        self.reloaded.append(path)
-        if path in self.buffers and path not in self.dirty:
-            self.buffers[path] = Path(path).read_text(encoding="utf-8")
+        self.reloaded.append((path, base))
+        if path in self.buffers:
+            written = Path(path).read_text(encoding="utf-8")
+            # not a merge, but nothing of either is lost
+            mine = self.buffers[path] if path in self.dirty else ""
+            self.buffers[path] = mine + written
 
     async def merge_into_buffer(self, path: str, base: str, theirs: str) -> int:
         self._check()
@@ -107,12 +112,17 @@ class FakeEditor:
         self.views.pop(review, None)
         self.closed.append((review, reason))
 
+    async def resume_review(self, review: ReviewId) -> None:
+        self._check()
+        self.resumed.append(review)
+
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         self._check()
         self.kept.append(text)
 
     async def confirm(self, question: str) -> bool:
         self._check()
+        self.questions.append(question)
         return self.agrees
 
     def notify(self, message: str, level: Level = "info") -> None:

@@ -7,26 +7,6 @@ local M = {}
 local api = vim.api
 local uv = vim.uv
 
---- Read a file into the current buffer, decoded as for editing it.
----@param path string
----@return string? problem
-local function read(path)
-  -- through a link, since no escaping lets a line break in a file's name pass
-  local link = vim.fn.tempname()
-  local linked, problem = uv.fs_symlink(path, link)
-  if not linked then
-    return problem
-  end
-  local command = "silent noautocmd keepalt keepjumps 0read ++edit " .. vim.fn.fnameescape(link)
-  local ok, err = pcall(vim.cmd, command)
-  uv.fs_unlink(link)
-  if not ok then
-    return tostring(err):match("E%d+:.*") or tostring(err)
-  end
-  -- :read left the empty line that the buffer began with
-  vim.cmd("silent noautocmd keepjumps $delete _")
-end
-
 --- Line breaks of a file that has both kinds: the agents' CLIs show all of them as LF.
 ---@param buf integer
 local function strip_cr(buf)
@@ -58,9 +38,7 @@ function M.new(review, proposal)
   options.undolevels = -1
   local stat = uv.fs_stat(review.path)
   if stat and stat.type == "file" then
-    local problem = api.nvim_buf_call(buf, function()
-      return read(review.path)
-    end)
+    local problem = require("agent_ide.text").read_file(buf, review.path)
     if problem then
       require("agent_ide.log").warn("the old side of review %d: %s", review.id, problem)
     elseif options.fileformat == "unix" and not proposal.original:find("\r\n", 1, true) then

@@ -20,6 +20,7 @@ local windows = require("agent_ide.windows")
 ---@field path string
 ---@field tab_name string
 ---@field is_new boolean
+---@field writes "accepted"|"proposed" which text the agent writes after an accept
 ---@field closing "rejects"|"hides" what it means when the user closes a window
 
 ---@alias agent_ide.diff.Reason "accepted"|"rejected"|"withdrawn"|"hidden"
@@ -42,6 +43,13 @@ local windows = require("agent_ide.windows")
 local reviews = {}
 
 ---@param shown agent_ide.diff.Shown
+local function relabel(shown)
+  if shown.view then
+    shown.view:label(label.state(shown))
+  end
+end
+
+---@param shown agent_ide.diff.Shown
 ---@param event "accept"|"reject"
 ---@param packed table
 local function tell(shown, event, packed)
@@ -51,9 +59,7 @@ local function tell(shown, event, packed)
   end
   shown.told = event
   shown.proposal:freeze()
-  if shown.view then
-    shown.view:label(label.state(shown))
-  end
+  relabel(shown)
 end
 
 ---@param shown agent_ide.diff.Shown
@@ -218,6 +224,7 @@ function M.show(args, reply)
     tab_name = args.tab_name,
     is_new = args.is_new,
     closing = args.closing or "rejects",
+    writes = args.writes or "accepted",
   }, proposed, reply)
 end
 
@@ -245,6 +252,19 @@ function M.close(args, reply)
         close(shown, args.reason)
       end
     end)
+  end
+  reply()
+end
+
+--- The host did not take the verdict: the user goes on.
+---@param args { id: agent_ide.ReviewId }
+---@param reply agent_ide.Reply
+function M.resume(args, reply)
+  local shown = reviews[args.id]
+  if shown and shown.told and not shown.leaving then
+    shown.told = nil
+    shown.proposal:thaw()
+    relabel(shown)
   end
   reply()
 end

@@ -180,6 +180,12 @@ function Proposal:freeze()
   vim.bo[self.buf].modifiable = false
 end
 
+function Proposal:thaw()
+  if self:is_alive() then
+    vim.bo[self.buf].modifiable = true
+  end
+end
+
 function Proposal:wipe()
   if api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_delete(self.buf, { force = true })

@@ -90,12 +90,13 @@ class NvimEditor:
     async def save_file(self, path: str) -> SavedFile:
         return _convert(await self._call("files.save", {"path": path}), SavedFile)
 
-    async def reload_file(self, path: str) -> None:
-        await self._call("files.reload", {"path": path})
+    async def reload_file(self, path: str, base: bytes) -> None:
+        args = {"path": path, "base": self._pack(base)}
+        await self._call("files.reload", args, deadline_s=None)
 
     async def merge_into_buffer(self, path: str, base: str, theirs: str) -> int:
         args = {"path": path, "base": self.pack_text(base), "theirs": self.pack_text(theirs)}
-        value = await self._call("files.merge", args)
+        value = await self._call("files.merge", args, deadline_s=None)
         return int(value.get("conflicts", 0))
 
     async def read_selection(self) -> Selection | None:
@@ -116,12 +117,16 @@ class NvimEditor:
             "tab_name": proposal.tab_name,
             "is_new": is_new,
             "closing": proposal.closing,
+            "writes": proposal.writes,
             **self.pack_text(proposal.text),
         }
         await self._call("review.show", args, deadline_s=None)
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         await self._call("review.close", {"id": review, "reason": reason}, deadline_s=None)
+
+    async def resume_review(self, review: ReviewId) -> None:
+        await self._call("review.resume", {"id": review})
 
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         args = {"path": proposal.path, "tab_name": proposal.tab_name, **self.pack_text(text)}
@@ -144,11 +149,13 @@ class NvimEditor:
         """Tell Lua that the host is up, and which version it is."""
         self._send(0, "hello", {"version": version, "pid": os.getpid()})
 
-    def pack_text(self, text: str) -> dict[str, str]:
+    def pack_text(self, text: str) -> dict[str, str | bytes]:
         """A text's members in a payload: itself, or a private file that the receiver deletes."""
-        data = text.encode("utf-8", "replace")
+        return self._pack(text.encode("utf-8", "replace"))
+
+    def _pack(self, data: bytes) -> dict[str, str | bytes]:
         if len(data) <= INLINE_BYTES:
-            return {"text": text}
+            return {"text": data}
         fd, path = tempfile.mkstemp(prefix="text-", dir=self._runtime_dir)
         with os.fdopen(fd, "wb") as out:
             out.write(data)

@@ -35,8 +35,12 @@ class Editor(Protocol):
     async def save_file(self, path: str) -> SavedFile:
         """Write the buffer of a file."""
 
-    async def reload_file(self, path: str) -> None:
-        """Take up what an agent has written, without a question."""
+    async def reload_file(self, path: str, base: bytes) -> None:
+        """Take up what an agent has written, without a question.
+
+        Unsaved changes are merged with it; `base` is what the file held before. No deadline: the
+        user may be typing there.
+        """
 
     async def merge_into_buffer(self, path: str, base: str, theirs: str) -> int:
         """Put a text into the file's buffer as unsaved changes; returns the number of conflicts."""
@@ -52,6 +56,9 @@ class Editor(Protocol):
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         """Close the view of a review if it is open."""
+
+    async def resume_review(self, review: ReviewId) -> None:
+        """The verdict that came from the view does not count: let the user go on."""
 
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         """Keep the user's version of a proposal that its client did not take."""

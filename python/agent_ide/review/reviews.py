@@ -1,8 +1,8 @@
 """The live set of reviews: who asked, who waits, whose turn it is.
 
 Owns:     every review from its proposal until it is closed.
-Not here: the lifecycle's rules (machine.py), words of a protocol (protocols/*/messages.py),
-          windows (lua/agent_ide/diff).
+Not here: the lifecycle's rules (machine.py), the file after a verdict (writing.py), words of a
+          protocol (protocols/*/messages.py), windows (lua/agent_ide/diff).
 Above:    tools propose, release and withdraw; the host passes on what the user did.
 """
 
@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
 
 from agent_ide.editor.port import CloseReason, Editor
 from agent_ide.errors import EditorError
@@ -29,80 +26,15 @@ from agent_ide.model import (
     ReviewId,
     Verdict,
 )
-from agent_ide.review.machine import OPEN, UNDECIDED, Effect, Event, State, step
-from agent_ide.review.watch import read_lf, wait_until
+from agent_ide.review.machine import OPEN, Effect, Event, State, step
+from agent_ide.review.review import Disk, Review
+from agent_ide.review.watch import look, wait_changed
+from agent_ide.review.writing import Writing
 from agent_ide.tasks import Tasks
 
 __all__ = ["Review", "Reviews"]
 
 logger = logging.getLogger(__name__)
-
-WRITE_PATIENCE_S = 10.0
-"""After this without a write the user is told."""
-
-
-@dataclass(eq=False, slots=True)
-class Review:
-    """One proposal and what became of it.
-
-    Attributes:
-        is_new:      the file did not exist when the edit was proposed.
-        before:      what the file held then, LF line breaks; "" for a new file.
-        verdict:     set once, by the first decision.
-        client_gone: its client is not connected any more.
-        at_accept:   what the file held when the user accepted; None: there was no file.
-    """
-
-    id: ReviewId
-    proposal: Proposal
-    is_new: bool
-    before: str = ""
-    state: State = State.QUEUED
-    verdict: Verdict | None = None
-    client_gone: bool = False
-    at_accept: str | None = None
-    waiter: asyncio.Future[Verdict] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
-
-    @classmethod
-    def of(cls, review_id: ReviewId, proposal: Proposal) -> Review:
-        return cls(review_id, proposal, is_new=not os.path.exists(proposal.path))
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.proposal.path)
-
-    @property
-    def expected(self) -> str | None:
-        """What the agent writes after the accept; None before it."""
-        match self.verdict:
-            case Accepted(text):
-                return text if self.proposal.writes == "accepted" else self.proposal.text
-        return None
-
-    @property
-    def undecided(self) -> bool:
-        return self.state in UNDECIDED
-
-    @property
-    def accepted(self) -> bool:
-        return self.state is State.ACCEPTED
-
-    def status(self) -> dict[str, Any]:
-        """Its entry in the host's status (doc/channel.md)."""
-        proposal = self.proposal
-        return {
-            "id": self.id,
-            "agent": proposal.agent,
-            "title": proposal.title,
-            "client": proposal.client,
-            "client_gone": self.client_gone,
-            "path": proposal.path,
-            "tab_name": proposal.tab_name,
-            "state": self.state.value,
-            "is_new": self.is_new,
-        }
 
 
 class Reviews:
@@ -112,6 +44,7 @@ class Reviews:
         self._editor = editor
         self._tasks = tasks
         self._on_change = on_change
+        self._writing = Writing(editor)
         self._reviews: dict[ReviewId, Review] = {}
         self._last_id = 0
 
@@ -130,8 +63,9 @@ class Reviews:
         logger.info("= review %d of %s: %s", review.id, proposal.client, proposal.path)
         self._on_change()
         try:
-            before = await asyncio.to_thread(read_lf, proposal.path)
-            review.before = before or ""
+            review.before = await asyncio.to_thread(look, proposal.path)
+            self._note_disk(review, review.before)
+            self._tasks.spawn(self._watch_disk(review), f"watch {review.id}")
             self._next_turn()
             await asyncio.wait({review.waiter}, timeout=timeout_s)
             self.withdraw([review], CancelledBy.TIMEOUT)
@@ -169,12 +103,12 @@ class Reviews:
         """
         if review.undecided:
             self.withdraw([review], by)
-            self._tasks.spawn(self._reload_when_changed(review), f"reload {review.id}")
-        elif review.accepted and await self._is_written(review):
+            self._tasks.spawn(self._writing.take_up_when_changed(review), f"reload {review.id}")
+        elif review.accepted and await self._writing.is_written(review):
             self._apply(review, Event.WRITTEN)
         elif review.accepted:
             self._apply(review, Event.RELEASE)
-            self._tasks.spawn(self._after_release(review), f"after release {review.id}")
+            self._tasks.spawn(self._writing.after_release(review), f"after release {review.id}")
 
     def client_gone(self, client: ClientId) -> None:
         """Its pending reviews go; an accepted one stays until written or closed by the user."""
@@ -187,14 +121,34 @@ class Reviews:
     # -- what the user does -------------------------------------------------------------------
 
     async def accept(self, review: Review, text: str) -> None:
-        """The user agrees to `text` (LF line breaks)."""
-        if not review.undecided:
+        """The user agrees to `text` (LF line breaks); asked once more when the edit is stale."""
+        if not review.undecided or review.deciding:
             return
-        now = await asyncio.to_thread(read_lf, review.proposal.path)
-        if review.undecided:
-            review.at_accept = now
-            review.verdict = Accepted(text, unchanged_file=now == text)
+        review.deciding = True
+        try:
+            self._note_disk(review, await asyncio.to_thread(look, review.path))
+            agreed = review.stale is None or await self._agrees(review)
+        finally:
+            review.deciding = False
+        if agreed and review.undecided:
+            review.verdict = Accepted(text, unchanged_file=review.disk.text == text)
             self._apply(review, Event.ACCEPT)
+            for other in self.open():
+                self._note_disk(other, other.disk)
+        elif review.undecided:
+            await self._editor.resume_review(review.id)
+
+    async def _agrees(self, review: Review) -> bool:
+        """Ask the user about a stale edit, naming what follows."""
+        question = f"{review.name}: {review.stale}. {review.proposal.when_stale} Accept anyway?"
+        try:
+            if not await self._editor.confirm(question):
+                return False
+        except EditorError as error:
+            logger.warning("! review %d: no confirmation: %s", review.id, error)
+            return False
+        self._note_disk(review, await asyncio.to_thread(look, review.path))
+        return True
 
     def reject(self, review: Review) -> None:
         if review.undecided:
@@ -219,12 +173,12 @@ class Reviews:
         for review in list(reviews):
             if review.undecided:
                 self.reject(review)
-            elif review.accepted and await self._is_written(review):
+            elif review.accepted and await self._writing.is_written(review):
                 self._apply(review, Event.WRITTEN)
             elif isinstance(review.verdict, Accepted):
                 path, text = review.proposal.path, review.verdict.text
                 try:
-                    await self._editor.merge_into_buffer(path, review.before, text)
+                    await self._editor.merge_into_buffer(path, review.before.text or "", text)
                 except EditorError as error:
                     self._editor.notify(f"{review.name}: {error}", "error")
                 else:
@@ -270,7 +224,7 @@ class Reviews:
             case Effect.AWAIT_WRITE:
                 self._tasks.spawn(self._await_write(review), f"await write {review.id}")
             case Effect.RELOAD:
-                self._tasks.spawn(self._reload(review), f"reload {review.id}")
+                self._tasks.spawn(self._writing.take_up(review), f"reload {review.id}")
 
     def _next_turn(self) -> None:
         """Show the oldest that waits, unless one is shown."""
@@ -315,69 +269,28 @@ class Reviews:
 
     # -- the file -----------------------------------------------------------------------------
 
-    async def _is_written(self, review: Review) -> bool:
-        return await asyncio.to_thread(read_lf, review.proposal.path) == review.expected
-
     async def _await_write(self, review: Review) -> None:
-        """Until the file holds the accepted text, or the review is closed otherwise."""
-        if not await self._written_within(review, WRITE_PATIENCE_S) and review.accepted:
-            self._editor.notify(
-                f"{review.proposal.title} has not written {review.name} yet; "
-                "the review stays open (:AgentIde diffs)",
-                "warn",
-            )
-            await self._written_within(review, None)
-        if review.accepted:
+        if await self._writing.await_write(review):
             self._apply(review, Event.WRITTEN)
 
-    async def _after_release(self, review: Review) -> None:
-        """Its client let it go before it wrote, as Claude does: it writes now, or never.
+    async def _watch_disk(self, review: Review) -> None:
+        while await wait_changed(review.path, wanted=lambda: review.undecided):
+            disk = await asyncio.to_thread(look, review.path)
+            if review.undecided:
+                self._note_disk(review, disk)
 
-        What it writes may be another text: Claude makes its edit anew in a file that has changed.
-        """
-        path, at_accept = review.proposal.path, review.at_accept
-        written = await wait_until(path, lambda text: text != at_accept, WRITE_PATIENCE_S)
-        if written:
-            await self._reload(review)
-            if await self._is_written(review):
-                return
-            message = f"{review.name} had changed: {review.proposal.title} wrote another text"
-        else:
-            message = f"{review.proposal.title} did not write {review.name}"
-        if isinstance(review.verdict, Accepted) and review.verdict.text != review.proposal.text:
-            await self._editor.keep_text(review.proposal, review.verdict.text)
-            message += "; your version of it is kept (:AgentIde recover)"
-        self._editor.notify(message, "warn")
+    def _note_disk(self, review: Review, disk: Disk) -> None:
+        """What was seen of an undecided review's file."""
+        if not review.undecided:
+            return
+        review.disk = disk
+        stale = disk.trouble(review.before)
+        if stale is None and self._is_about_to_change(review):
+            stale = "another change of it was accepted"
+        if stale != review.stale:
+            review.stale = stale
+            self._on_change()
 
-    async def _written_within(self, review: Review, patience_s: float | None) -> bool:
-        """False as well when the review is closed meanwhile."""
-        was = review.state
-        return await wait_until(
-            review.proposal.path,
-            holds=lambda text: text == review.expected,
-            patience_s=patience_s,
-            wanted=lambda: review.state is was,
-        )
-
-    async def _reload_when_changed(self, review: Review) -> None:
-        """A decision in the agent's own terminal: take the file up once it has changed."""
-        path, before = review.proposal.path, review.before
-        changed = await wait_until(
-            path, lambda text: text is not None and text != before, WRITE_PATIENCE_S
-        )
-        if changed:
-            await self._reload(review)
-
-    async def _reload(self, review: Review) -> None:
-        """Take up what the agent has written; the user's own version goes on top, unsaved."""
-        path, verdict = review.proposal.path, review.verdict
-        try:
-            await self._editor.reload_file(path)
-            if isinstance(verdict, Accepted) and verdict.text != review.expected:
-                await self._editor.merge_into_buffer(path, review.proposal.text, verdict.text)
-                self._editor.notify(
-                    f"{review.proposal.title} wrote its own text; your version of {review.name} "
-                    "is in its buffer, unsaved"
-                )
-        except EditorError as error:
-            logger.warning("! %s was not reloaded: %s", path, error)
+    def _is_about_to_change(self, review: Review) -> bool:
+        accepted = (other for other in self._reviews.values() if other.accepted)
+        return any(map(review.same_file, accepted)) or self._writing.concerns(review)

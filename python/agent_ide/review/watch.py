@@ -1,4 +1,4 @@
-"""The file under review, as the agents' CLIs see it: read it, wait for it to change.
+"""The file under review, as the agents' CLIs see it: look at it, wait for it to change.
 
 Owns:     how often a file is looked at.
 Not here: what follows (reviews.py). Polled, not notified: it is one stat of one file for some
@@ -12,7 +12,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["read_lf", "wait_until"]
+from agent_ide.review.review import Disk
+
+__all__ = ["look", "read_lf", "wait_changed", "wait_until"]
 
 POLL_S = 0.05
 """The CLIs write within some ms of an answer."""
@@ -22,17 +24,39 @@ SLOW_POLL_S = 1.0
 
 FAST_FOR_S = 10.0
 
+FRESH_POLL_S = 0.5
+"""While nobody has decided; a verdict looks at the file by itself."""
 
-def read_lf(path: str) -> str | None:
-    """What a file holds, with LF line breaks; None: no such file.
 
-    A BOM stays; bytes that are not UTF-8 become U+FFFD, as in the CLIs.
-    """
+def look(path: str) -> Disk:
+    """What there is at a path now."""
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError):
-        return None
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+        data = None
+    return Disk(
+        data,
+        is_folder=os.path.isdir(path),
+        # root may write all; a file that nobody shall write is meant to stay
+        read_only=data is not None
+        and not (os.access(path, os.W_OK) and os.stat(path).st_mode & 0o222),
+        has_folder=os.path.isdir(os.path.dirname(path)),
+    )
+
+
+def read_lf(path: str) -> str | None:
+    """What a file holds, with LF line breaks; None: no such file."""
+    return look(path).text
+
+
+async def wait_changed(path: str, wanted: Callable[[], bool]) -> bool:
+    """Wait until something of a path has changed; False: it is not wanted any more."""
+    seen = _signature(path)
+    while wanted():
+        await asyncio.sleep(FRESH_POLL_S)
+        if _signature(path) != seen:
+            return wanted()
+    return False
 
 
 async def wait_until(
@@ -62,9 +86,9 @@ async def wait_until(
 
 
 def _signature(path: str) -> tuple[int, ...]:
-    """What changes when a file is written, made or removed."""
+    """What changes when a file is written, made or removed, or may not be written any more."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
-        return (0,)
-    return (found.st_mtime_ns, found.st_size, found.st_ino)
+        return (0, os.path.isdir(os.path.dirname(path)))
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode)

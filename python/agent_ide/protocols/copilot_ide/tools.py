@@ -203,6 +203,7 @@ class CopilotTools:
             # the CLI writes its own text, whatever the user made of it
             writes="proposed",
             closing=self._policy.closing,
+            when_stale="Copilot overwrites it with its own text.",
         )
         verdict = await self._reviews.propose(proposal, self._policy.timeout_s)
         return messages.answer_verdict(path, tab_name, verdict)

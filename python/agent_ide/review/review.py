@@ -1,0 +1,131 @@
+"""One review: a proposal and what became of it.
+
+Owns:     what is known of it.
+Not here: the lifecycle's rules (machine.py), the set of all reviews (reviews.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_ide.model import Accepted, Proposal, ReviewId, Verdict
+from agent_ide.review.machine import UNDECIDED, State
+
+__all__ = ["Disk", "Review"]
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """What there is at a path.
+
+    data:       what the file holds; None: there is no file that can be read.
+    read_only:  the file may not be written.
+    has_folder: the folder that the path is in exists.
+    """
+
+    data: bytes | None = None
+    is_folder: bool = False
+    read_only: bool = False
+    has_folder: bool = True
+
+    @property
+    def text(self) -> str | None:
+        """With LF line breaks. A BOM stays; what is not UTF-8 becomes U+FFFD, as in the CLIs."""
+        if self.data is None:
+            return None
+        return self.data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def trouble(self, before: Disk) -> str | None:
+        """For people: why an edit that was made for `before` does not fit any more."""
+        if self.is_folder:
+            return "a folder is there now"
+        if self.read_only:
+            return "read-only on disk"
+        if self.data is None and before.data is not None:
+            return "deleted on disk"
+        if before.has_folder and not self.has_folder:
+            return "its folder is gone"
+        if before.data is None and self.data is not None:
+            return "made on disk meanwhile"
+        return None if self.text == before.text else "changed on disk"
+
+
+@dataclass(eq=False, slots=True)
+class Review:
+    """One proposal and what became of it.
+
+    Attributes:
+        is_new:      the file did not exist when the edit was proposed.
+        before:      the file when the edit was proposed.
+        disk:        the file when it was last looked at; after an accept: when that was given.
+        stale:       for people, why the edit does not fit the file any more; None: it does.
+        deciding:    an accept is on its way: the file is looked at, the user is asked.
+        verdict:     set once, by the first decision.
+        client_gone: its client is not connected any more.
+    """
+
+    id: ReviewId
+    proposal: Proposal
+    is_new: bool
+    before: Disk = field(default_factory=Disk)
+    disk: Disk = field(default_factory=Disk)
+    stale: str | None = None
+    deciding: bool = False
+    state: State = State.QUEUED
+    verdict: Verdict | None = None
+    client_gone: bool = False
+    waiter: asyncio.Future[Verdict] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    @classmethod
+    def of(cls, review_id: ReviewId, proposal: Proposal) -> Review:
+        return cls(review_id, proposal, is_new=not os.path.exists(proposal.path))
+
+    @property
+    def path(self) -> str:
+        return self.proposal.path
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.proposal.path)
+
+    @property
+    def expected(self) -> str | None:
+        """What the agent writes after the accept; None before it."""
+        match self.verdict:
+            case Accepted(text):
+                return text if self.proposal.writes == "accepted" else self.proposal.text
+        return None
+
+    @property
+    def undecided(self) -> bool:
+        return self.state in UNDECIDED
+
+    @property
+    def accepted(self) -> bool:
+        return self.state is State.ACCEPTED
+
+    def same_file(self, other: Review) -> bool:
+        return os.path.realpath(self.path) == os.path.realpath(other.path)
+
+    def status(self) -> dict[str, Any]:
+        """Its entry in the host's status (doc/channel.md)."""
+        proposal = self.proposal
+        entry = {
+            "id": self.id,
+            "agent": proposal.agent,
+            "title": proposal.title,
+            "client": proposal.client,
+            "client_gone": self.client_gone,
+            "path": proposal.path,
+            "tab_name": proposal.tab_name,
+            "state": self.state.value,
+            "is_new": self.is_new,
+        }
+        if self.stale is not None:
+            entry["stale"] = self.stale
+        return entry

@@ -1,0 +1,111 @@
+"""From the accept until the agent has written the file, and the editor has taken it up.
+
+Owns:     the wait for the write, which reviews are waited for after their client let them go.
+Not here: the lifecycle (machine.py); how a file is looked at (watch.py); the merge (lua/).
+Source:   doc/decisions/002-watch-the-file-after-release.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from agent_ide.editor.port import Editor
+from agent_ide.errors import EditorError
+from agent_ide.model import Accepted
+from agent_ide.review.review import Review
+from agent_ide.review.watch import read_lf, wait_until
+
+__all__ = ["Writing"]
+
+logger = logging.getLogger(__name__)
+
+WRITE_PATIENCE_S = 10.0
+"""After this without a write the user is told."""
+
+
+class Writing:
+    """Looks after the files of decided reviews."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._released: set[Review] = set()
+
+    def concerns(self, review: Review) -> bool:
+        """Whether an agent is about to write this file after another review was accepted."""
+        return any(review.same_file(other) for other in self._released)
+
+    async def is_written(self, review: Review) -> bool:
+        return await asyncio.to_thread(read_lf, review.path) == review.expected
+
+    async def await_write(self, review: Review) -> bool:
+        """Wait until the file holds the accepted text; False: the review was closed otherwise."""
+        if not await self._written_within(review, WRITE_PATIENCE_S) and review.accepted:
+            self._editor.notify(
+                f"{review.proposal.title} has not written {review.name} yet; "
+                "the review stays open (:AgentIde diffs)",
+                "warn",
+            )
+            await self._written_within(review, None)
+        return review.accepted
+
+    async def after_release(self, review: Review) -> None:
+        """Its client let it go before it wrote, as Claude does: it writes now, or never.
+
+        What it writes may be another text: Claude makes its edit anew in a file that has changed.
+        """
+        at_accept = review.disk.text
+        self._released.add(review)
+        try:
+            written = await wait_until(
+                review.path, lambda text: text != at_accept, WRITE_PATIENCE_S
+            )
+        finally:
+            self._released.discard(review)
+        if written:
+            await self.take_up(review)
+            if await self.is_written(review):
+                return
+            message = f"{review.name} had changed: {review.proposal.title} wrote another text"
+        else:
+            message = f"{review.proposal.title} did not write {review.name}"
+        if isinstance(review.verdict, Accepted) and review.verdict.text != review.proposal.text:
+            await self._editor.keep_text(review.proposal, review.verdict.text)
+            message += "; your version of it is kept (:AgentIde recover)"
+        self._editor.notify(message, "warn")
+
+    async def take_up_when_changed(self, review: Review) -> None:
+        """A decision in the agent's own terminal: take the file up once it has changed."""
+        before = review.before.text
+        changed = await wait_until(
+            review.path, lambda text: text is not None and text != before, WRITE_PATIENCE_S
+        )
+        if changed:
+            await self.take_up(review)
+
+    async def take_up(self, review: Review) -> None:
+        """Take up what the agent has written; the user's own version goes on top, unsaved."""
+        path, verdict = review.path, review.verdict
+        # what the last look saw may be the agent's own text already
+        seen = await asyncio.to_thread(read_lf, path) != review.disk.text
+        base = review.disk if seen else review.before
+        try:
+            await self._editor.reload_file(path, base.data or b"")
+            if isinstance(verdict, Accepted) and verdict.text != review.expected:
+                await self._editor.merge_into_buffer(path, review.proposal.text, verdict.text)
+                self._editor.notify(
+                    f"{review.proposal.title} wrote its own text; your version of {review.name} "
+                    "is in its buffer, unsaved"
+                )
+        except EditorError as error:
+            logger.warning("! %s was not reloaded: %s", path, error)
+
+    async def _written_within(self, review: Review, patience_s: float | None) -> bool:
+        """False as well when the review is closed meanwhile."""
+        was = review.state
+        return await wait_until(
+            review.path,
+            holds=lambda text: text == review.expected,
+            patience_s=patience_s,
+            wanted=lambda: review.state is was,
+        )
