@@ -20,7 +20,9 @@ from tests.e2e.openai_model import OpenAiModel
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S
 
-__all__ = ["Bed", "edit_turns"]
+__all__ = ["AGREED", "Bed", "edit_turns"]
+
+AGREED = "as agreed"
 
 
 def edit_turns(path: Path, old: str, new: str) -> list[list[dict[str, Any]]]:
@@ -117,6 +119,16 @@ class Bed:
         cli.wait_ready()
         editor.wait_clients(len(before) + 1)
         return cli
+
+    def start_copilot_on(self, *files: str | Path) -> tuple[Editor, Copilot]:
+        editor = self.start_editor(*files)
+        return editor, self.start_copilot(editor)
+
+    def propose(self, cli: Copilot, path: Path) -> None:
+        """Let Copilot propose "two" -> "TWO"; it says AGREED of the file once it has edited it."""
+        edit = use("edit", path=str(path), old_str="two", new_str="TWO")
+        self.copilot_model.plan([edit], [say(f"Edited {path.name} {AGREED}.")])
+        cli.prompt(f"edit {path.name}")
 
     def evidence(self) -> list[tuple[str, str]]:
         """Titles and texts of what a failed test should show: screens and logs."""

@@ -25,6 +25,7 @@ __all__ = [
     "ASKS",
     "PROMPT",
     "READY",
+    "STOPPED",
     "Copilot",
     "copilot_binary",
     "copilot_environment",
@@ -39,6 +40,9 @@ READY = r"/ commands"
 
 ASKS = r"❯ \d\. (?:Yes|No)\b"
 """The CLI's own question about an edit, also while it is open in the editor."""
+
+STOPPED = r"Operation cancelled by user"
+"""It says so after a rejection in the editor, or Esc."""
 
 
 @functools.cache

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.e2e.client import Client
+from tests.e2e.process import editor_environment, running
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S, REPO, wait_until
 
-__all__ = ["Editor", "Lock", "running"]
+__all__ = ["START_S", "Editor", "Lock"]
 
 START_S = 6 * LIMIT_S
 """Neovim and its host start within this; on an idle machine they take less than a second."""
@@ -100,7 +101,7 @@ class Editor:
         socket = folder / f"{next(_numbers)}.sock"
         self.terminal = Terminal(
             [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *_with(options), *args],
-            env={**_environment(folder), **(env or {})},
+            env={**editor_environment(folder), **(env or {})},
             cwd=project,
             size=size,
         )
@@ -287,19 +288,6 @@ class Editor:
         return [str(path) for path in [*files, *self.lock_folder.glob("*"), *self.copilot_locks()]]
 
 
-def running(pid: int) -> bool:
-    """Whether a process runs; a zombie does not, it only waits for its parent."""
-    try:
-        os.kill(pid, 0)
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        # gone in between, or a system without /proc, where the signal alone must do
-        return not Path("/proc").is_dir()
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 def _with(options: str) -> list[str]:
     return ["--cmd", _OPTIONS % options]
 
@@ -317,23 +305,3 @@ def _connect(path: Path) -> Client:
     client = wait_until(attempt, "Neovim's socket", START_S)
     assert client is not None
     return client
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    env = {
-        "HOME": str(folder / "home"),
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LANG": "C.UTF-8",
-        "SHELL": "/bin/sh",
-        "TMPDIR": str(folder / "tmp"),
-        "XDG_RUNTIME_DIR": str(folder / "run"),
-    }
-    nvim = os.environ.get("NVIM", "")
-    if os.path.isfile(nvim):
-        # in a :terminal of Neovim it is a socket, else the Neovim to test
-        env["NVIM"] = nvim
-    for name in ("config", "data", "state", "cache"):
-        env[f"XDG_{name.upper()}_HOME"] = str(folder / name)
-    for path in ("home", "run", "tmp", "config", "data", "state", "cache"):
-        (folder / path).mkdir(mode=0o700, exist_ok=True)
-    return env

@@ -1,4 +1,7 @@
-"""Edits of the real Copilot CLI, each decided through a review in Neovim or in the terminal."""
+"""Edits of the real Copilot CLI, each decided through a review in Neovim or in the terminal.
+
+Not here: edits of several CLIs at once (test_two_clis.py).
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.bed import Bed
-from tests.e2e.copilot import ASKS, Copilot
-from tests.e2e.editor import Editor
+from tests.e2e.bed import AGREED, Bed
+from tests.e2e.copilot import STOPPED
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.cli("copilot")]
-
-DONE = r"as agreed"
-REJECTED = r"Operation cancelled by user"
-
-
-def start(bed: Bed, *files: str) -> tuple[Editor, Copilot]:
-    editor = bed.start_editor(*files)
-    return editor, bed.start_copilot(editor)
-
-
-def propose(bed: Bed, cli: Copilot, path: Path) -> None:
-    """Let the CLI propose "two" -> "TWO"; it names the file once it has edited it."""
-    edit = use("edit", path=str(path), old_str="two", new_str="TWO")
-    bed.copilot_model.plan([edit], [say(f"Edited {path.name} as agreed.")])
-    cli.prompt(f"edit {path.name}")
 
 
 def wait_for_bytes(path: Path, content: bytes) -> None:
@@ -37,14 +24,14 @@ def wait_for_bytes(path: Path, content: bytes) -> None:
 
 def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
-    editor, cli = start(bed, "a.txt")
-    propose(bed, cli, path)
+    editor, cli = bed.start_copilot_on("a.txt")
+    bed.propose(cli, path)
     review = editor.wait_review(path)
     assert (review["agent"], review["is_new"]) == ("copilot", False)
     assert path.read_text() == "one\ntwo\n"
     editor.to_proposal()
     editor.feed(":w<CR>")
-    cli.terminal.wait_for(DONE, 2 * LIMIT_S)
+    cli.terminal.wait_for(AGREED, 2 * LIMIT_S)
     assert path.read_text() == "one\nTWO\n"
     editor.wait_no_review()
     assert [Path(name).name for name in editor.buffer_names()] == ["a.txt"]
@@ -55,12 +42,12 @@ def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed)
 
 def test_what_the_user_changed_is_in_the_buffer_after_the_cli_wrote_its_own(bed: Bed) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
-    editor, cli = start(bed, "a.txt")
-    propose(bed, cli, path)
+    editor, cli = bed.start_copilot_on("a.txt")
+    bed.propose(cli, path)
     editor.wait_review(path)
     editor.to_proposal()
     editor.feed("Gohelp<Esc>:wq<CR>")
-    cli.terminal.wait_for(DONE, 2 * LIMIT_S)
+    cli.terminal.wait_for(AGREED, 2 * LIMIT_S)
     editor.wait_no_review()
     assert path.read_text() == "one\nTWO\n"
     wait_until(lambda: editor.lines() == ["one", "TWO", "help"], "the user's version")
@@ -73,12 +60,12 @@ def test_what_the_user_changed_is_in_the_buffer_after_the_cli_wrote_its_own(bed:
 @pytest.mark.parametrize("keys", [":q!<CR>", ":CopilotCliDiffDeny<CR>"])
 def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
-    editor, cli = start(bed, "a.txt")
-    propose(bed, cli, path)
+    editor, cli = bed.start_copilot_on("a.txt")
+    bed.propose(cli, path)
     editor.wait_review(path)
     editor.to_proposal()
     editor.feed(keys)
-    cli.terminal.wait_for(REJECTED, 2 * LIMIT_S)
+    cli.terminal.wait_for(STOPPED, 2 * LIMIT_S)
     editor.wait_no_review()
     assert path.read_text() == "one\ntwo\n"
     assert len(bed.copilot_model.requests) == 1
@@ -93,14 +80,14 @@ def test_bytes_on_disk_are_kept_and_new_files_made(bed: Bed) -> None:
         # too large to cross the channel in one piece
         "large.txt": b"one\ntwo\n" + b"a line of some length, to fill the file\n" * 10_000,
     }
-    editor, cli = start(bed)
+    editor, cli = bed.start_copilot_on()
     for name, before in texts.items():
         path = bed.write(name, before)
-        propose(bed, cli, path)
+        bed.propose(cli, path)
         editor.wait_review(path)
         editor.to_proposal()
         editor.feed(":w<CR>")
-        cli.terminal.wait_for(f"{name} as agreed", 2 * LIMIT_S)
+        cli.terminal.wait_for(f"{name} {AGREED}", 2 * LIMIT_S)
         assert path.read_bytes() == before.replace(b"two", b"TWO")
         editor.wait_no_review()
     # accepted as it was proposed: nothing is the user's own
@@ -120,10 +107,10 @@ def test_bytes_on_disk_are_kept_and_new_files_made(bed: Bed) -> None:
 
 def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
-    editor, cli = start(bed, "a.txt")
+    editor, cli = bed.start_copilot_on("a.txt")
     # only Esc ends the turn: a No with a text and a Yes go back to the model
     for key, requests in (("Escape", 1), ("3", 3), ("1", 5)):
-        propose(bed, cli, path)
+        bed.propose(cli, path)
         editor.wait_review(path)
         assert path.read_text() == "one\ntwo\n"
         cli.decide(key)
@@ -138,14 +125,14 @@ def test_a_closed_view_can_leave_the_decision_to_the_clis_terminal(bed: Bed) -> 
     path = bed.write("a.txt", "one\ntwo\n")
     editor = bed.start_editor("a.txt", options="copilot = { on_close = 'terminal' }")
     cli = bed.start_copilot(editor)
-    propose(bed, cli, path)
+    bed.propose(cli, path)
     editor.wait_review(path)
     editor.to_proposal()
     editor.feed(":q!<CR>")
     wait_until(lambda: editor.reviews()[0]["state"] == "hidden", "the view's end")
     assert not editor.diff_windows()
     cli.decide("1")
-    cli.terminal.wait_for(DONE, 2 * LIMIT_S)
+    cli.terminal.wait_for(AGREED, 2 * LIMIT_S)
     editor.wait_no_review()
     wait_until(lambda: editor.lines() == ["one", "TWO"], "the buffer's text")
 
@@ -153,65 +140,10 @@ def test_a_closed_view_can_leave_the_decision_to_the_clis_terminal(bed: Bed) -> 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
-    editor, cli = start(bed, "a.txt")
-    propose(bed, cli, path)
+    editor, cli = bed.start_copilot_on("a.txt")
+    bed.propose(cli, path)
     editor.wait_review(path)
     cli.terminal.kill(number)
     editor.wait_no_review()
     editor.wait_clients(0)
     assert path.read_text() == "one\ntwo\n"
-
-
-def test_two_clis_have_their_own_reviews(bed: Bed) -> None:
-    paths = [bed.write(name, "one\ntwo\n") for name in ("a.txt", "b.txt")]
-    editor, first = start(bed, "a.txt")
-    second = bed.start_copilot(editor)
-    editor.feed("ggVj")
-    for cli in (first, second):
-        cli.terminal.wait_for(r"@a\.txt:1-2")
-    editor.feed("<Esc>")
-    propose(bed, first, paths[0])
-    editor.wait_review(paths[0])
-    propose(bed, second, paths[1])
-    wait_until(lambda: len(editor.reviews()) == 2, "the second review", 2 * LIMIT_S)
-    assert len({review["client"] for review in editor.reviews()}) == 2
-    bed.copilot_model.plan([say("That is as agreed.")])
-    editor.to_proposal()
-    editor.feed(":w<CR>")
-    first.terminal.wait_for(DONE, 2 * LIMIT_S)
-    wait_for_bytes(paths[0], b"one\nTWO\n")
-    # its turn has come
-    editor.wait_review(paths[1])
-    editor.to_proposal()
-    editor.feed(":q!<CR>")
-    second.terminal.wait_for(REJECTED, 2 * LIMIT_S)
-    editor.wait_no_review()
-    assert paths[1].read_text() == "one\ntwo\n"
-
-
-@pytest.mark.cli("claude", "copilot")
-def test_claude_and_copilot_side_by_side(bed: Bed) -> None:
-    of_copilot = bed.write("copilot.txt", "one\ntwo\n")
-    of_claude = bed.write("claude.txt", "one\ntwo\n")
-    editor, copilot = start(bed, "copilot.txt")
-    claude = bed.start_claude(editor)
-    assert [client["agent"] for client in editor.clients()] == ["claude", "copilot"]
-    propose(bed, copilot, of_copilot)
-    editor.wait_review(of_copilot)
-    edit = use("Edit", file_path=str(of_claude), old_string="two", new_string="TWO")
-    bed.model.plan([edit], [say("Claude is done.")])
-    claude.prompt("edit claude.txt")
-    wait_until(lambda: len(editor.reviews()) == 2, "the second review", 2 * LIMIT_S)
-    # a rejection for one, by whatever command, and the other waits on
-    editor.to_proposal()
-    editor.feed(":ClaudeCodeDiffDeny<CR>")
-    copilot.terminal.wait_for(REJECTED, 2 * LIMIT_S)
-    assert editor.wait_review(of_claude)["agent"] == "claude"
-    editor.to_proposal()
-    editor.feed("Gohelp<Esc>:w<CR>")
-    claude.terminal.wait_for(r"Claude is done\.", 2 * LIMIT_S)
-    editor.wait_no_review()
-    # Claude writes what the user made of it
-    assert of_claude.read_text() == "one\nTWO\nhelp\n"
-    assert of_copilot.read_text() == "one\ntwo\n"
-    assert not copilot.terminal.shows(ASKS)

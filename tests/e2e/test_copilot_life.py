@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.editor import Editor, running
+from tests.e2e.editor import Editor
 from tests.e2e.model import say, use
+from tests.e2e.process import running
 from tests.support.neovim import LIMIT_S, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.cli("copilot")]
