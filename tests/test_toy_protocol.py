@@ -16,9 +16,18 @@ from typing import Any
 import pytest
 
 from agent_ide.config import Config
+from agent_ide.errors import ServeError
 from agent_ide.host import Host
 from agent_ide.model import Accepted, ClientId, Proposal
-from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec, registered
+from agent_ide.protocols.base import (
+    Agent,
+    ClientStatus,
+    Context,
+    Mention,
+    ProtocolSpec,
+    Served,
+    registered,
+)
 from tests.support.facts import facts
 from tests.support.hosted import HostThread
 from tests.support.neovim import Neovim, wait_until
@@ -88,13 +97,13 @@ class ToyServer:
         self._writer.write(json.dumps(message).encode() + b"\n")
 
 
-async def serve(context: Context) -> ToyServer:
+async def serve(context: Context) -> Served:
     server = ToyServer(context)
     await server.start()
-    return server
+    return {"toy": server, "deaf": ServeError("it has no ears")}
 
 
-TOY = ProtocolSpec("toy", "Toy", serve)
+TOY = ProtocolSpec((Agent("toy", "Toy"), Agent("deaf", "Deaf")), serve)
 
 
 class Toy:
@@ -180,5 +189,11 @@ def test_selection_and_mention(toy: Toy, file: Path) -> None:
     assert toy.hear() == {"mention": str(file)}
 
 
+def test_an_agent_that_is_not_served_leaves_the_others_alone(toy: Toy) -> None:
+    servers = "return require('agent_ide.status').get().servers"
+    wait_until(lambda: len(toy.lua(servers)) == 2, "the status")
+    assert [server.get("error") for server in toy.lua(servers)] == [None, "it has no ears"]
+
+
 def test_product_protocols_are_found() -> None:
-    assert "claude" in [spec.agent for spec in registered()]
+    assert "claude" in [agent.name for spec in registered() for agent in spec.agents]

@@ -25,7 +25,7 @@ from agent_ide.editor.state import EditorState
 from agent_ide.errors import AgentIdeError
 from agent_ide.notebook.kernel import Kernels
 from agent_ide.outbox import Outbox
-from agent_ide.protocols.base import Context, Mention, ProtocolSpec, Running, registered
+from agent_ide.protocols.base import Agent, Context, Mention, ProtocolSpec, Running, registered
 from agent_ide.review.reviews import Review, Reviews
 from agent_ide.tasks import Tasks
 
@@ -53,7 +53,7 @@ class Host:
         self._editor = NvimEditor(nvim, facts.runtime_dir)
         self._config, self._facts = config, facts
         self._available = registered() if protocols is None else protocols
-        self._protocols: list[ProtocolSpec] = []
+        self._agents: list[Agent] = []
         self._tasks = Tasks()
         self._state = EditorState()
         self._reviews = Reviews(self._editor, self._tasks, self._changed)
@@ -100,19 +100,26 @@ class Host:
         self._editor.hello(version.read())
         try:
             for spec in self._available:
-                if self._config.enabled(spec.agent):
-                    await self._serve(spec)
+                agents = [agent for agent in spec.agents if self._config.enabled(agent.name)]
+                if agents:
+                    await self._serve(spec, agents)
         except Exception:  # the root of the start: those that serve go on, the log has the reason
             logger.exception("! not every server has started")
             self._editor.notify("not every agent can connect; see :AgentIde log", "error")
 
-    async def _serve(self, spec: ProtocolSpec) -> None:
-        self._protocols.append(spec)
+    async def _serve(self, spec: ProtocolSpec, agents: list[Agent]) -> None:
+        self._agents += agents
         try:
-            self._servers[spec.agent] = await spec.serve(self._context())
+            served = await spec.serve(self._context())
         except AgentIdeError as error:
-            self._errors[spec.agent] = str(error)
-            self._editor.notify(f"{spec.title} cannot connect: {error}", "error")
+            served = {agent.name: error for agent in agents}
+        for agent in agents:
+            server = served[agent.name]
+            if isinstance(server, AgentIdeError):
+                self._errors[agent.name] = str(server)
+                self._editor.notify(f"{agent.title} cannot connect: {server}", "error")
+            else:
+                self._servers[agent.name] = server
         self._changed()
 
     def receive(self, name: str, payload: dict[str, Any]) -> None:
@@ -227,19 +234,19 @@ class Host:
     def _status(self) -> dict[str, Any]:
         servers: list[dict[str, Any]] = []
         clients: list[dict[str, Any]] = []
-        for spec in self._protocols:
-            entry: dict[str, Any] = {"agent": spec.agent, "title": spec.title, "address": ""}
-            server = self._servers.get(spec.agent)
+        for agent in self._agents:
+            entry: dict[str, Any] = {"agent": agent.name, "title": agent.title, "address": ""}
+            server = self._servers.get(agent.name)
             if server is not None:
                 entry["address"] = server.address
                 entry["files"] = [str(path) for path in server.files()]
                 entry["env"] = server.launch_env()
                 clients += [
-                    {"agent": spec.agent, **_without_none(dataclasses.asdict(client))}
+                    {"agent": agent.name, **_without_none(dataclasses.asdict(client))}
                     for client in server.clients()
                 ]
-            elif spec.agent in self._errors:
-                entry |= {"error": self._errors[spec.agent], "files": [], "env": {}}
+            elif agent.name in self._errors:
+                entry |= {"error": self._errors[agent.name], "files": [], "env": {}}
             else:
                 continue
             servers.append(entry)

@@ -11,20 +11,30 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from agent_ide.config import Config, EditorFacts
 from agent_ide.editor.port import Editor
 from agent_ide.editor.state import EditorState
+from agent_ide.errors import AgentIdeError
 from agent_ide.model import ClientId
 from agent_ide.notebook.kernel import Kernels
 from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
 
-__all__ = ["ClientStatus", "Context", "Mention", "ProtocolSpec", "Running", "registered"]
+__all__ = [
+    "Agent",
+    "ClientStatus",
+    "Context",
+    "Mention",
+    "ProtocolSpec",
+    "Running",
+    "Served",
+    "registered",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Context:
 
 
 class Running(Protocol):
-    """A server that serves."""
+    """What serves one agent; a server of several agents has one for each."""
 
     @property
     def address(self) -> str:
@@ -95,21 +105,38 @@ class Running(Protocol):
         """
 
     async def stop(self) -> None:
-        """Answer what waits, remove the files, close every connection. Never raises."""
+        """Answer what waits, remove the files, close every connection. Never raises.
+
+        A server of several agents stops with the first of them; the host never stops only one.
+        """
+
+
+Served = Mapping[str, Running | AgentIdeError]
+"""By agent's name, what serves it, or why nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent that speaks a protocol.
+
+    name:  in options, commands and status.
+    title: for people.
+    """
+
+    name: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolSpec:
     """One protocol.
 
-    agent: the agent's name in options, commands and status.
-    title: its name for people.
-    serve: starts the server, or raises ServeError.
+    agents: who speaks it; the user may have switched off some of them.
+    serve:  starts the server for those that are enabled, or raises ServeError.
     """
 
-    agent: str
-    title: str
-    serve: Callable[[Context], Any]
+    agents: tuple[Agent, ...]
+    serve: Callable[[Context], Awaitable[Served]]
 
 
 def registered() -> Iterator[ProtocolSpec]:

@@ -19,7 +19,7 @@ import msgspec
 from agent_ide import version
 from agent_ide.errors import RpcError, ServeError
 from agent_ide.model import ClientId
-from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec
+from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
 from agent_ide.protocols.calls import outcome
 from agent_ide.protocols.claude_ide import discovery, messages
 from agent_ide.protocols.claude_ide.session import ClaudeSession
@@ -295,10 +295,10 @@ def _refuses(path: Path, _lock: lockfile.Lock) -> bool:
     return port is not None and lockfile.port_refuses(port)
 
 
-async def _serve(context: Context) -> ClaudeServer:
+async def _serve(context: Context) -> Served:
     server = ClaudeServer(context)
     await server.start()
-    return server
+    return {AGENT: server}
 
 
-PROTOCOL = ProtocolSpec(AGENT, TITLE, _serve)
+PROTOCOL = ProtocolSpec((Agent(AGENT, TITLE),), _serve)

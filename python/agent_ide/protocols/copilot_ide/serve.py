@@ -22,7 +22,7 @@ import msgspec
 
 from agent_ide.errors import RpcError
 from agent_ide.model import ClientId, Position, Range
-from agent_ide.protocols.base import ClientStatus, Context, Mention, ProtocolSpec
+from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
 from agent_ide.protocols.copilot_ide import discovery, messages, places
 from agent_ide.protocols.copilot_ide.peer import Peer
 from agent_ide.protocols.copilot_ide.session import CopilotSession, Opening, read_opening
@@ -292,10 +292,10 @@ class CopilotServer:
             )
 
 
-async def _serve(context: Context) -> CopilotServer:
+async def _serve(context: Context) -> Served:
     server = CopilotServer(context)
     await server.start()
-    return server
+    return {AGENT: server}
 
 
-PROTOCOL = ProtocolSpec(AGENT, TITLE, _serve)
+PROTOCOL = ProtocolSpec((Agent(AGENT, TITLE),), _serve)
