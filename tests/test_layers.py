@@ -56,6 +56,7 @@ ROWS = (
     Row("transports.*", "values tasks wire.* transports.*", "websockets aiohttp", asyncio=True),
     Row("protocols.base", "values tasks port review.* notebook.*"),
     Row("protocols.calls", "values wire.*"),
+    Row("protocols.peer", "values wire.* transports.pushes protocols.calls", asyncio=True),
     Row("protocols.X.discovery", "values wire.*", "msgspec"),
     Row("protocols.X.messages", "values wire.* protocols.X.discovery", "msgspec"),
     Row(
@@ -71,7 +72,7 @@ ROWS = (
     Row(
         "protocols.X.serve protocols.X.peer protocols.X.places",
         "values version tasks port review.* notebook.* wire.* transports.* protocols.base"
-        " protocols.calls protocols.X.*",
+        " protocols.calls protocols.peer protocols.X.*",
         "msgspec",
         asyncio=True,
     ),

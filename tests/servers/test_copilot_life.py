@@ -17,8 +17,9 @@ import pytest
 
 from agent_ide.errors import LockFolderError, ServeError
 from agent_ide.model import Diagnostic, Position, Range, Selection, Severity
+from agent_ide.protocols import peer
 from agent_ide.protocols.base import Mention
-from agent_ide.protocols.copilot_ide import discovery, peer, places
+from agent_ide.protocols.copilot_ide import discovery, places
 from agent_ide.transports import lockfile
 from tests.servers.copilot import Client, Desk
 from tests.support.eventually import eventually

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_ide.model import Diagnostic, Position, Range, Selection, Severity
-from agent_ide.protocols.copilot_ide import peer
+from agent_ide.protocols import peer
 from agent_ide.review import writing as writing_module
 from agent_ide.review.machine import State
 from tests.servers.copilot import Client, Desk

@@ -24,7 +24,7 @@ from agent_ide.errors import RpcError
 from agent_ide.model import ClientId, Position, Range
 from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
 from agent_ide.protocols.copilot_ide import discovery, messages, places
-from agent_ide.protocols.copilot_ide.peer import Peer
+from agent_ide.protocols.copilot_ide.peer import CopilotPeer
 from agent_ide.protocols.copilot_ide.session import CopilotSession, Opening, read_opening
 from agent_ide.protocols.copilot_ide.tools import AGENT, TITLE, TOOLS, CopilotTools, DiffPolicy
 from agent_ide.transports import lockfile
@@ -76,7 +76,7 @@ class CopilotServer:
             self._editor_info(),
             context.config.track_selection,
         )
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, CopilotPeer] = {}
         self._numbers = itertools.count(1)
         self._folder = discovery.lock_folder({**context.environ, **self._config.env})
         self._server: HttpServer | None = None
@@ -214,12 +214,12 @@ class CopilotServer:
             )
         return self._begin(opening)
 
-    def _begin(self, opening: Opening) -> Peer:
+    def _begin(self, opening: Opening) -> CopilotPeer:
         client = ClientId(f"{AGENT}-{next(self._numbers)}")
         session = CopilotSession(client, opening, TOOLS)
-        peer = Peer(session, self._tools, self._peer_changed)
+        peer = CopilotPeer(session, self._tools, self._peer_changed)
         self._peers[peer.id] = peer
-        peer.refresh_selection(self._render_selection)
+        peer.refresh("selection", self._render_selection)
         logger.info("= %s begins a session", client)
         return peer
 
@@ -231,7 +231,7 @@ class CopilotServer:
             self._context.reviews.client_gone(peer.session.client)
             self._context.on_change()
 
-    def _peer_changed(self, peer: Peer) -> None:
+    def _peer_changed(self, peer: CopilotPeer) -> None:
         if not peer.present:
             self._context.reviews.client_gone(peer.session.client)
         self._context.on_change()
@@ -243,7 +243,7 @@ class CopilotServer:
         if selection is not None:
             self._last_path = selection.path
         for peer in self._peers.values():
-            peer.refresh_selection(self._render_selection)
+            peer.refresh("selection", self._render_selection)
 
     def _render_selection(self) -> bytes | None:
         selection = self._context.state.selection
@@ -256,7 +256,7 @@ class CopilotServer:
             peer.changed_files[path] = None
             peer.pushed.refresh("diagnostics", partial(self._render_diagnostics, peer))
 
-    def _render_diagnostics(self, peer: Peer) -> bytes | None:
+    def _render_diagnostics(self, peer: CopilotPeer) -> bytes | None:
         changed, peer.changed_files = peer.changed_files, {}
         files = [(path, self._context.state.diagnostics.get(path, ())) for path in changed]
         return messages.diagnostics_changed(files)

@@ -1,0 +1,162 @@
+"""One CLI that has begun an MCP session over HTTP: its calls, its pushes, whether it is there.
+
+Owns:     the tasks of its tool calls, their deadline; when it counts as gone.
+Not here: what is said (protocols/*/session.py, tools.py), all the other sessions (serve.py).
+Above:    the transport feeds it (transports.streamable_http.Session), a protocol's server pushes to
+          it, mostly through a class of its own that says what it knows of the CLI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from agent_ide.errors import ToolError
+from agent_ide.protocols.calls import outcome
+from agent_ide.transports.pushes import Pushes
+from agent_ide.wire.mcp import Exchange, McpSession, ToolCall, ToolResult
+
+__all__ = ["Peer"]
+
+PUSH_INTERVAL_S = 0.2
+
+CALL_S = 30.0
+"""For every tool but those that wait for the user."""
+
+GONE_AFTER_S = 5.0
+"""A CLI that was killed only drops its connections; a living one is back within two seconds."""
+
+
+class Peer:
+    """A session and its CLI.
+
+    Attributes:
+        present: it has a connection that serves it, or had one a moment ago.
+    """
+
+    def __init__(
+        self,
+        mcp: McpSession,
+        run: Callable[[ToolCall], Awaitable[ToolResult]],
+        on_change: Callable[[], None],
+        patient: frozenset[str] = frozenset(),
+    ) -> None:
+        """Nothing has been received yet.
+
+        Args:
+            run:       runs a tool call.
+            on_change: called after `present` or something of the session may have changed.
+            patient:   tools that wait for the user, as long as it takes.
+        """
+        self.id = str(uuid.uuid4())
+        self.mcp = mcp
+        self.pushed = Pushes(PUSH_INTERVAL_S, self._changed)
+        self.present = True
+        self.last_heard_s = 0.0
+        self._run_tool = run
+        self._on_change = on_change
+        self._patient = patient
+        self._states: dict[str, Callable[[], bytes | None]] = {}
+        self._calls: dict[ToolCall, asyncio.Task[bytes | None]] = {}
+        self._leaving: asyncio.TimerHandle | None = None
+        self._ended = False
+
+    # -- what the transport asks -----------------------------------------------------------------
+
+    def receive(self, body: bytes) -> Exchange:
+        self.last_heard_s = asyncio.get_running_loop().time()
+        exchange = self.mcp.receive(body)
+        self._changed()
+        for call in exchange.cancelled:
+            if call in self._calls:
+                self._calls[call].cancel()
+        return exchange
+
+    async def answer(self, exchange: Exchange) -> bytes | None:
+        tasks = {call: asyncio.ensure_future(self._run(call)) for call in exchange.calls}
+        self._calls.update(tasks)
+        for call in exchange.cancelled:
+            # by another message of the same batch
+            if call in tasks:
+                tasks[call].cancel()
+        self._changed()
+        try:
+            await asyncio.wait(tasks.values())
+            return _reply_of(tasks)
+        finally:
+            for call, task in tasks.items():
+                # still running when the client's connection is lost
+                task.cancel()
+                call.exchange.drop(call)
+                del self._calls[call]
+            self._changed()
+
+    def pushes(self) -> AsyncGenerator[bytes]:
+        for kind, render in self._states.items():
+            self.pushed.refresh(kind, render)
+        return self.pushed.stream()
+
+    # -- what the server asks --------------------------------------------------------------------
+
+    @property
+    def connected(self) -> bool:
+        """It has a push stream, or a call in flight."""
+        return self.pushed.open or bool(self._calls)
+
+    def refresh(self, kind: str, render: Callable[[], bytes | None]) -> None:
+        """A state has changed; it is said again to each stream that opens."""
+        self._states[kind] = render
+        self.pushed.refresh(kind, render)
+
+    def end(self) -> None:
+        """The session is over; calls in flight are answered as their tools end."""
+        self._ended = True
+        self.pushed.end()
+        self._stay()
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    async def _run(self, call: ToolCall) -> bytes | None:
+        try:
+            return await outcome(call, self._bounded(call))
+        except asyncio.CancelledError:
+            return call.exchange.drop(call)
+
+    async def _bounded(self, call: ToolCall) -> ToolResult:
+        deadline_s = None if call.spec.name in self._patient else CALL_S
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await self._run_tool(call)
+        except TimeoutError:
+            raise ToolError(f"{call.spec.name}: no answer within {CALL_S:g} s") from None
+
+    # -- presence --------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        self._stay()
+        if self._ended:
+            return
+        self.present = True
+        if not self.connected:
+            loop = asyncio.get_running_loop()
+            self._leaving = loop.call_later(GONE_AFTER_S, self._leave)
+        self._on_change()
+
+    def _stay(self) -> None:
+        if self._leaving is not None:
+            self._leaving.cancel()
+            self._leaving = None
+
+    def _leave(self) -> None:
+        self.present = False
+        self._on_change()
+
+
+def _reply_of(tasks: Mapping[ToolCall, asyncio.Task[bytes | None]]) -> bytes | None:
+    """The exchange's reply: the call that ended last has it."""
+    replies = [
+        call.exchange.drop(call) if task.cancelled() else task.result()
+        for call, task in tasks.items()
+    ]
+    return next((reply for reply in replies if reply is not None), None)
