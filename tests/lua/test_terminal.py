@@ -134,6 +134,8 @@ def test_showing_restores_a_terminal_that_was_scrolled_back(desk: Bed) -> None:
     desk.nvim.lua("vim.api.nvim_chan_send(..., ('x\\r\\n'):rep(3))", chan)
     desk.nvim.feed("<C-\\><C-n>")
     wait_until(lambda: desk.nvim.mode() == "nt", "normal mode")
+    # the CLI's first line comes when it has started
+    wait_until(lambda: len(desk.nvim.eval("getline(1)")) >= 3, "the CLI's output")
     desk.nvim.command("call cursor(1, 3)")
     desk.nvim.command("ClaudeCode")
     desk.nvim.command("ClaudeCode")
