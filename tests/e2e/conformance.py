@@ -112,7 +112,7 @@ class Unlocked(Admission):
 
     def refusal(self, request: web.BaseRequest) -> int | None:
         headers = request.headers.copy()
-        headers["Authorization"] = self.authorization
+        headers["Authorization"] = self.authorizations[0]
         return super().refusal(request.clone(headers=headers))
 
 
