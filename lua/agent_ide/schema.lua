@@ -77,6 +77,13 @@ return {
       .. "when they ask.",
   },
   {
+    name = "track_changes",
+    types = { "boolean" },
+    default = true,
+    description = "Remember what a git repository holds at each prompt, for |:AgentIde-changes|. The "
+      .. "repository itself is not written to.",
+  },
+  {
     name = "do_not_share",
     types = { "string[]" },
     default = {

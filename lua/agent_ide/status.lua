@@ -20,6 +20,7 @@ local M = {}
 ---@field pid? integer
 ---@field cwd? string
 ---@field ready boolean it can take a mention
+---@field prompts? integer how many the user has sent since it connected; nil: it does not tell
 ---@field session_name? string what the agent calls its session; harmless to show
 
 ---@class agent_ide.Review

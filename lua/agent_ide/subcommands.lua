@@ -142,6 +142,20 @@ local subcommands = {
       require("agent_ide.install").uninstall()
     end,
   },
+  changes = {
+    run = function(what)
+      if what == "diff" then
+        require("agent_ide.changes").split()
+      elseif what then
+        notify.show("expected :AgentIde changes, or :AgentIde changes diff", "warn")
+      else
+        require("agent_ide.changes").list()
+      end
+    end,
+    complete = function()
+      return { "diff" }
+    end,
+  },
   env = {
     run = print_env,
     complete = function()

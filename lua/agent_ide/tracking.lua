@@ -4,7 +4,13 @@
 --- Not here: what is sent (selection.lua, buffers.lua, diagnostics.lua).
 local M = {}
 
-local MODULES = { "agent_ide.selection", "agent_ide.buffers", "agent_ide.diagnostics" }
+local MODULES = {
+  "agent_ide.selection",
+  "agent_ide.buffers",
+  "agent_ide.diagnostics",
+  "agent_ide.outside",
+  "agent_ide.changes",
+}
 
 --- Stop watching: the last client or the host is gone.
 function M.disable()

@@ -336,6 +336,8 @@ async def test_close_all_counts_the_askers_own(desk: Desk, client: Client) -> No
     assert await client.texts("closeAllDiffTabs") == ["CLOSED_2_DIFF_TABS"]
     assert [item.proposal.tab_name for item in desk.reviews.open()] == ["others"]
     assert await client.texts("closeAllDiffTabs") == ["CLOSED_0_DIFF_TABS"]
+    # the CLI sends it with each prompt of the user's
+    assert [it.prompts for it in desk.server.clients()] == [2, 0]
 
 
 async def test_cancelled_diff_is_withdrawn_without_an_answer(desk: Desk, client: Client) -> None:

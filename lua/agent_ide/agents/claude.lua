@@ -14,6 +14,7 @@ return {
   title = "Claude Code",
   prefix = "ClaudeCode",
   install_hint = "install it with `npm install -g @anthropic-ai/claude-code`",
+  ask_again = "press Shift-Tab in its terminal until it asks again",
   mode_flags = { "--permission-mode", "--dangerously-skip-permissions" },
 
   asking_mode = function(help_text)

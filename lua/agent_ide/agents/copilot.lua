@@ -10,5 +10,6 @@ return {
   name = "copilot",
   title = "Copilot CLI",
   prefix = "CopilotCli",
+  ask_again = "/reset-allowed-tools in its terminal, or start it without --allow-all",
   install_hint = "install it with `npm install -g @github/copilot`",
 }

@@ -10,6 +10,7 @@ local M = {}
 ---@field title string for people
 ---@field prefix string of its user commands, "ClaudeCode"
 ---@field install_hint string how one gets the CLI, as part of a sentence
+---@field ask_again string how one brings it to ask before edits, as a part of a sentence
 ---@field mode_flags? string[] arguments by which the user chooses a permission mode
 ---@field asking_mode? fun(help_text: string): string[] arguments of the mode that asks before edits;
 ---        none: it asks anyway

@@ -52,6 +52,7 @@ class ClientStatus:
 
     ready:        it can take a mention.
     session_name: what the CLI calls its session, harmless to show.
+    prompts:      how many the user has sent since it connected; None: the protocol does not tell.
     """
 
     id: ClientId
@@ -61,6 +62,7 @@ class ClientStatus:
     cwd: str | None
     ready: bool
     session_name: str | None = None
+    prompts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,10 @@ class ClaudeConfig(msgspec.Struct, frozen=True):
     port_max: int = 65535
 
 
+EVERY_PROMPT = "closeAllDiffTabs"
+"""The CLI calls it as the user sends a prompt (doc/decisions/001)."""
+
+
 @dataclass(eq=False, slots=True)
 class Peer:
     """One connected CLI.
@@ -62,6 +66,7 @@ class Peer:
         calls:    the task of each tool call in flight.
         wakeup:   set when the selection has changed since the last push.
         ready:    it has said `ide_connected`, and time enough has passed.
+        prompts:  how many the user has sent to it.
     """
 
     session: ClaudeSession
@@ -70,6 +75,7 @@ class Peer:
     calls: dict[ToolCall, asyncio.Task[None]] = field(default_factory=dict)
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     ready: bool = False
+    prompts: int = 0
     last_heard_s: float = 0.0
 
 
@@ -169,6 +175,7 @@ class ClaudeServer:
                 pid=peer.session.identity.pid,
                 cwd=peer.session.identity.cwd,
                 ready=peer.ready,
+                prompts=peer.prompts,
             )
             for peer in self._peers.values()
         ]
@@ -227,6 +234,9 @@ class ClaudeServer:
             if task is not None:
                 task.cancel()
         for call in exchange.calls:
+            if call.spec.name == EVERY_PROMPT:
+                peer.prompts += 1
+                self._context.on_change()
             peer.calls[call] = peer.tasks.spawn(self._run(peer, call), f"call {call.spec.name}")
         reply = exchange.ready()
         for outgoing in [*([reply] if reply else []), *received.requests]:
