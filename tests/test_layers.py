@@ -33,14 +33,14 @@ class Row:
 
 
 GROUPS = {
-    "values": "model errors config",
+    "values": "model errors config trust",
     "port": "editor.port editor.state editor.selected",
     "jupyter": "jupyter_client jupyter_core zmq",
 }
 
 # The first row that matches is the module's.
 ROWS = (
-    Row("model errors version log"),
+    Row("model errors version log trust"),
     Row("config", "errors", "msgspec"),
     Row("tasks", asyncio=True),
     Row("wire.*", "values wire.*", "msgspec"),
@@ -66,7 +66,7 @@ ROWS = (
     ),
     Row(
         "protocols.X.tools",
-        "values port review.* notebook.* wire.* protocols.X.messages protocols.X.session",
+        "values tasks port review.* notebook.* wire.* protocols.X.messages protocols.X.session",
         "msgspec",
     ),
     Row(

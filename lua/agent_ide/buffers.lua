@@ -13,6 +13,8 @@ local api = vim.api
 ---@field untitled boolean no such file on disk yet
 ---@field language_id string
 ---@field line_count integer
+---@field last_used? integer seconds since the epoch; 0: never in a window. Not compared: it changes
+---        with every look at another window
 
 ---@class agent_ide.BuffersTracking
 ---@field group integer
@@ -59,15 +61,17 @@ end
 
 ---@param t agent_ide.BuffersTracking
 ---@return agent_ide.OpenBuffer[]
+---@return integer[] numbers of the same buffers
 local function open_buffers(t)
   t.budget = LANGUAGES_A_PUSH
   local share = require("agent_ide.share")
   local win = require("agent_ide.file_window").find()
   local active = win and api.nvim_win_get_buf(win)
-  local out = {}
+  local out, numbers = {}, {}
   for _, buf in ipairs(api.nvim_list_bufs()) do
     local path = vim.bo[buf].buflisted and share.file(buf)
     if path and share.allowed(path) then
+      numbers[#numbers + 1] = buf
       out[#out + 1] = {
         path = path,
         active = buf == active,
@@ -78,15 +82,30 @@ local function open_buffers(t)
       }
     end
   end
+  return out, numbers
+end
+
+---@param buffers agent_ide.OpenBuffer[]
+---@param numbers integer[] of the same buffers
+---@return agent_ide.OpenBuffer[]
+local function with_times(buffers, numbers)
+  local out = {}
+  for index, buffer in ipairs(buffers) do
+    local last_used = vim.fn.getbufinfo(numbers[index])[1].lastused
+    out[index] = vim.tbl_extend("force", buffer, { last_used = last_used })
+  end
   return out
 end
 
 --- Tell the host when it is something new.
 local function push()
-  local buffers = tracking and open_buffers(tracking)
-  if tracking and not vim.deep_equal(tracking.sent, buffers) then
+  if not tracking then
+    return
+  end
+  local buffers, numbers = open_buffers(tracking)
+  if not vim.deep_equal(tracking.sent, buffers) then
     tracking.sent = buffers
-    require("agent_ide.rpc").notify("buffers", { buffers = buffers })
+    require("agent_ide.rpc").notify("buffers", { buffers = with_times(buffers, numbers) })
   end
 end
 

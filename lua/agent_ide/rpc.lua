@@ -26,8 +26,10 @@ local routes = {
   ["notebook.read"] = { "agent_ide.notebook", "read" },
   ["review.show"] = { "agent_ide.diff", "show" },
   ["review.close"] = { "agent_ide.diff", "close" },
+  ["review.read"] = { "agent_ide.diff", "read" },
   ["review.resume"] = { "agent_ide.diff", "resume" },
   ["review.keep"] = { "agent_ide.diff.kept", "receive" },
+  ["terminal.paste"] = { "agent_ide.send", "receive" },
 }
 
 --- The host's channel; nil while there is none.

@@ -132,6 +132,25 @@ local function may_type(agent)
   return true
 end
 
+--- An escape sequence in the text could end the paste early, and the rest would count as keys.
+---@param agent string
+---@param text string
+local function paste(agent, text)
+  local clean = text:gsub("\27", "")
+  terminal.write(agent, "\27[200~" .. clean .. "\27[201~")
+end
+
+--- The host has a mention for a CLI whose protocol has no message for it.
+---@param args { agent: string, text: string }
+---@param reply agent_ide.Reply
+function M.receive(args, reply)
+  if not may_type(args.agent) then
+    return reply("it cannot be typed now; the user was told why")
+  end
+  paste(args.agent, args.text)
+  reply()
+end
+
 --- Paste text into an agent's prompt.
 ---@param agent string
 ---@param text string
@@ -141,9 +160,7 @@ function M.text(agent, text, submit)
   if not may_type(agent) then
     return false
   end
-  -- an escape sequence in the text could end the paste early, and the rest would count as keys
-  local clean = text:gsub("\27", "")
-  terminal.write(agent, "\27[200~" .. clean .. "\27[201~")
+  paste(agent, text)
   if submit then
     vim.defer_fn(function()
       -- a question may have come up in the meantime

@@ -73,7 +73,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class OpenBuffer:
-    """A listed buffer of a file; active: it is in the current window."""
+    """A listed buffer of a file; active: it is in the current window.
+
+    last_used_s: when it was last in a window, seconds since the epoch; 0: never.
+    """
 
     path: str
     active: bool
@@ -81,6 +84,7 @@ class OpenBuffer:
     untitled: bool
     language_id: str
     line_count: int
+    last_used_s: int = 0
 
 
 class Severity(enum.IntEnum):
@@ -147,6 +151,8 @@ class Proposal:
     closing:  what the user's closing of the view means.
     when_stale: a sentence for people: what an accept leads to when the file is not any more what
               it was when the edit was proposed.
+    when_emptied: a sentence for people: why an accept after which nothing is left of the text is
+              refused; None: it is not.
     """
 
     agent: str
@@ -158,6 +164,7 @@ class Proposal:
     writes: Literal["accepted", "proposed"] = "accepted"
     closing: Literal["rejects", "hides"] = "rejects"
     when_stale: str = "The agent may fail, or overwrite it."
+    when_emptied: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

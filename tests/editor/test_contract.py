@@ -43,6 +43,7 @@ class Bench(Protocol):
     def text(self, path: Path) -> str: ...
     def select(self, path: Path, first_line: int, last_line: int) -> None: ...
     def views(self) -> int: ...
+    def change_proposal(self, text: str) -> None: ...
 
 
 class FakeBench:
@@ -76,6 +77,10 @@ class FakeBench:
 
     def views(self) -> int:
         return len(self._fake.views)
+
+    def change_proposal(self, text: str) -> None:
+        (review,) = self._fake.views
+        self._fake.typed[review] = text
 
     def close(self) -> None:
         self._loop.close()
@@ -113,6 +118,16 @@ class NvimBench:
             "return vim.tbl_map(function(w) return vim.wo[w].diff end, vim.api.nvim_list_wins())"
         )
         return sum(windows) // 2
+
+    def change_proposal(self, text: str) -> None:
+        buf = self._nvim.lua("return vim.fn.bufnr('agent-ide://review/1/')")
+        lines = text.removesuffix("\n").split("\n")
+        self._nvim.lua(
+            "local buf, lines = ...; vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines);"
+            " vim.bo[buf].endofline = true",
+            buf,
+            lines,
+        )
 
     def close(self) -> None:
         self._thread.__exit__()
@@ -238,6 +253,22 @@ def test_review_whose_verdict_did_not_count(bench: Bench, file: Path) -> None:
     bench.run(bench.editor.resume_review(ReviewId(1)))
     assert bench.views() == 1
     bench.run(bench.editor.resume_review(ReviewId(99)))
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_the_text_in_a_review_is_read(bench: Bench, file: Path, size: int) -> None:
+    bench.open(file)
+    shown = proposal(file, "é\n" * size + "no line break")
+    bench.run(bench.editor.show_review(ReviewId(1), shown, is_new=False))
+    assert bench.run(bench.editor.read_review(ReviewId(1))) == shown.text
+    bench.change_proposal("mine\n")
+    assert bench.run(bench.editor.read_review(ReviewId(1))) == "mine\n"
+    assert bench.run(bench.editor.read_review(ReviewId(99))) is None
+
+
+def test_paste_where_no_agent_runs(bench: Bench) -> None:
+    with pytest.raises(EditorError):
+        bench.run(bench.editor.paste("claude", "@a.py "))
 
 
 def test_kept_text(bench: Bench, file: Path) -> None:

@@ -259,6 +259,16 @@ def test_text_is_refused_while_it_would_answer_a_question(desk: Bed, state: str)
     wait_until(lambda: desk.cli.typed() == b"\x1b[200~x\x1b[201~", "only the second text")
 
 
+def test_the_hosts_text_is_pasted_unless_it_would_answer_a_question(desk: Bed) -> None:
+    desk.open_agent()
+    desk.nvim.call("terminal.paste", {"agent": "claude", "text": "@a\x1b.txt "})
+    wait_until(lambda: desk.cli.typed() == b"\x1b[200~@a.txt \x1b[201~", "the text")
+    push_status(desk.nvim, clients=[CLIENT], reviews=[REVIEW])
+    with pytest.raises(AssertionError, match="the user was told why"):
+        desk.nvim.call("terminal.paste", {"agent": "claude", "text": "@b.txt "})
+    assert "waits for your verdict on a.txt" in desk.told()[0]
+
+
 def test_text_without_a_terminal_is_refused_with_the_cure(desk: Bed) -> None:
     desk.nvim.command("ClaudeCodeSendText hello")
     assert ":ClaudeCode starts it" in desk.told()[0]

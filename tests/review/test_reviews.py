@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,12 @@ class Desk:
     def propose(
         self, name: str, text: str, client: ClientId = A, tab_name: str = ""
     ) -> asyncio.Task[Verdict]:
-        proposal = Proposal(
-            "claude", "Claude Code", client, str(self.folder / name), tab_name or name, text
-        )
+        proposal = self.proposal(name, text, client, tab_name)
         return asyncio.ensure_future(self.reviews.propose(proposal))
+
+    def proposal(self, name: str, text: str, client: ClientId = A, tab_name: str = "") -> Proposal:
+        path = str(self.folder / name)
+        return Proposal("claude", "Claude Code", client, path, tab_name or name, text)
 
     async def review(self, tab_name: str, state: State = State.PENDING) -> Review:
         def found() -> bool:
@@ -329,6 +332,41 @@ STALE = [
     ("folder/new.txt", "its folder is gone"),
     ("new.txt", "made on disk meanwhile"),
 ]
+
+
+async def test_an_accept_that_would_not_count_is_refused(desk: Desk) -> None:
+    refuses = replace(desk.proposal("a.txt", "new\n"), when_emptied="nothing would be left")
+    answer = asyncio.ensure_future(desk.reviews.propose(refuses))
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "")
+    assert review.state is State.PENDING
+    assert desk.editor.resumed == [review.id]
+    assert desk.editor.notes == ["a.txt: nothing would be left"]
+    await desk.reviews.accept(review, "mine\n")
+    assert await answer == Accepted("mine\n", unchanged_file=False)
+
+
+async def test_an_empty_proposal_may_be_accepted(desk: Desk) -> None:
+    refuses = replace(desk.proposal("a.txt", ""), when_emptied="nothing would be left")
+    answer = asyncio.ensure_future(desk.reviews.propose(refuses))
+    await desk.reviews.accept(await desk.review("a.txt"), "")
+    assert await answer == Accepted("", unchanged_file=False)
+
+
+async def test_the_text_as_it_stands(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "new\n")
+    review = await desk.review("a.txt")
+    assert await desk.reviews.text_of(review) == "new\n"
+    desk.editor.typed[review.id] = "typed\n"
+    assert await desk.reviews.text_of(review) == "typed\n"
+    desk.editor.refuse = "a prompt is open"
+    assert await desk.reviews.text_of(review) == "new\n"
+    desk.editor.refuse = None
+    desk.editor.views.clear()
+    assert await desk.reviews.text_of(review) == "new\n"
+    await desk.reviews.accept(review, "accepted\n")
+    assert await desk.reviews.text_of(review) == "accepted\n"
+    assert await answer == Accepted("accepted\n", unchanged_file=False)
 
 
 @pytest.mark.parametrize(("name", "what"), STALE)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agent_ide import trust
 from agent_ide.errors import LockFolderError, ServeError
 from agent_ide.model import Diagnostic, Position, Range, Selection, Severity
 from agent_ide.protocols import peer
@@ -264,7 +265,7 @@ async def test_two_neovims(desk: Desk) -> None:
 def test_trusted_are_only_covered_folders(
     folders: list[str], patterns: list[str], trusted: bool
 ) -> None:
-    assert discovery.is_trusted(folders, patterns) is trusted
+    assert trust.is_trusted(folders, patterns) is trusted
 
 
 def test_trust_knows_home_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,9 +273,9 @@ def test_trust_knows_home_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     real = os.path.realpath(tmp_path / "real")
-    assert discovery.is_trusted([real], ["~/real"])
-    assert discovery.is_trusted([real], ["~/link"])
-    assert not discovery.is_trusted([real], ["~/lin"])
+    assert trust.is_trusted([real], ["~/real"])
+    assert trust.is_trusted([real], ["~/link"])
+    assert not trust.is_trusted([real], ["~/lin"])
 
 
 async def test_trust_is_told(short_folder: Path) -> None:

@@ -35,6 +35,8 @@ class FakeEditor:
     closed:   (id, reason) of each closed view, oldest first.
     notes:    what the user was told.
     kept:     texts that were kept for the user.
+    typed:    what the user has made of a proposal in its view.
+    prompts:  what was pasted into an agent's terminal; an agent without entry has none.
     refuse:   when set, calls fail with this sentence.
     slow:     while cleared, show_review waits (a prompt holds the editor).
     """
@@ -47,6 +49,8 @@ class FakeEditor:
         self.reloaded: list[tuple[str, bytes]] = []
         self.notes: list[str] = []
         self.kept: list[str] = []
+        self.typed: dict[ReviewId, str] = {}
+        self.prompts: dict[str, str] = {}
         self.selection: Selection | None = None
         self.notebook: NotebookTarget | None = None
         self.resumed: list[ReviewId] = []
@@ -115,6 +119,18 @@ class FakeEditor:
     async def resume_review(self, review: ReviewId) -> None:
         self._check()
         self.resumed.append(review)
+
+    async def read_review(self, review: ReviewId) -> str | None:
+        self._check()
+        if review not in self.views:
+            return None
+        return self.typed.get(review, self.views[review].text)
+
+    async def paste(self, agent: str, text: str) -> None:
+        self._check()
+        if agent not in self.prompts:
+            raise EditorError(f"{agent} does not run in a terminal of this editor")
+        self.prompts[agent] += text
 
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         self._check()

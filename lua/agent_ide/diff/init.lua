@@ -256,6 +256,15 @@ function M.close(args, reply)
   reply()
 end
 
+--- The proposal as it stands, with what the user has typed; nothing while it is being filled.
+---@param args { id: agent_ide.ReviewId }
+---@param reply agent_ide.Reply
+function M.read(args, reply)
+  local shown = reviews[args.id]
+  local ready = shown and shown.proposal:is_alive() and shown.proposal.filled
+  reply(nil, ready and rpc.pack_text(shown.proposal:text()) or nil)
+end
+
 --- The host did not take the verdict: the user goes on.
 ---@param args { id: agent_ide.ReviewId }
 ---@param reply agent_ide.Reply

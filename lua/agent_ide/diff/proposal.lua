@@ -29,6 +29,7 @@ local FILE_OPTIONS = {
 ---@field name string of the buffer
 ---@field path string of the file
 ---@field original string the text as proposed
+---@field filled boolean it holds a whole text
 ---@field filetype string
 ---@field on_write fun(typed: boolean)
 local Proposal = {}
@@ -99,6 +100,7 @@ function M.new(review, proposed, on_write)
     name = name_of(review),
     path = review.path,
     original = proposed,
+    filled = false,
     filetype = vim.filetype.match({ filename = review.path }) or "",
     on_write = on_write,
   }, Proposal)
@@ -110,10 +112,12 @@ end
 --- Fill the buffer with the text as proposed.
 ---@param on_ready fun() at once, or soon for a large text; also when the buffer went before
 function Proposal:load(on_ready)
+  self.filled = false
   text.fill(self.buf, self.original, function(filled)
     if not filled then
       return on_ready()
     end
+    self.filled = true
     if self.filetype == "" then
       -- a "#!" line or the like
       self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""

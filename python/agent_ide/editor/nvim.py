@@ -53,6 +53,9 @@ INLINE_BYTES = 256 * 1024
 DEADLINE_S = 10.0
 """For every call but those that wait for the user; a prompt may hold Neovim that long."""
 
+READ_S = 3.0
+"""For what is read while the user waits in the agent's terminal."""
+
 
 class NvimEditor:
     """Editor port on the channel of this host."""
@@ -128,6 +131,13 @@ class NvimEditor:
     async def resume_review(self, review: ReviewId) -> None:
         await self._call("review.resume", {"id": review})
 
+    async def read_review(self, review: ReviewId) -> str | None:
+        value = await self._call("review.read", {"id": review}, READ_S)
+        return self.unpack_text(value) if value else None
+
+    async def paste(self, agent: str, text: str) -> None:
+        await self._call("terminal.paste", {"agent": agent, "text": text})
+
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         args = {"path": proposal.path, "tab_name": proposal.tab_name, **self.pack_text(text)}
         await self._call("review.keep", args)
@@ -182,7 +192,7 @@ class NvimEditor:
             async with asyncio.timeout(deadline_s):
                 return await future
         except TimeoutError:
-            raise EditorError(f"Neovim did not answer within {DEADLINE_S:.0f} s") from None
+            raise EditorError(f"Neovim did not answer within {deadline_s:.0f} s") from None
         finally:
             self._waiting.pop(call_id, None)
 
@@ -221,6 +231,7 @@ def read_buffers(payload: dict[str, Any]) -> list[OpenBuffer]:
             untitled=item["untitled"] is True,
             language_id=clean(str(item["language_id"])),
             line_count=int(item["line_count"]),
+            last_used_s=int(item["last_used"]),
         )
         for item in payload["buffers"]
     ]

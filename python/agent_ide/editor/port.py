@@ -60,6 +60,15 @@ class Editor(Protocol):
     async def resume_review(self, review: ReviewId) -> None:
         """The verdict that came from the view does not count: let the user go on."""
 
+    async def read_review(self, review: ReviewId) -> str | None:
+        """The proposal as it stands in its view, with what the user has typed; None: no view."""
+
+    async def paste(self, agent: str, text: str) -> None:
+        """Put a text into the prompt of the agent's CLI that runs in a terminal of the editor.
+
+        When it cannot be, the user has been told why.
+        """
+
     async def keep_text(self, proposal: Proposal, text: str) -> None:
         """Keep the user's version of a proposal that its client did not take."""
 

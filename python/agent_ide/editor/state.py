@@ -47,6 +47,7 @@ class EditorState:
 
     def open_buffers(self, buffers: Sequence[OpenBuffer]) -> None:
         self.buffers = tuple(buffers)
+        self._tell("buffers")
 
     def set_folders(
         self, folders: Sequence[str], trusted: Mapping[str, bool] = MappingProxyType({})
@@ -66,6 +67,10 @@ class EditorState:
     def on_selection(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after each change; returns how to stop it."""
         return self._listen("selection", listener)
+
+    def on_buffers(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after each change; returns how to stop it."""
+        return self._listen("buffers", listener)
 
     def on_folders(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after each change; returns how to stop it."""

@@ -95,6 +95,19 @@ class Reviews:
                 review.verdict = Cancelled(by)
                 self._apply(review, Event.WITHDRAW)
 
+    async def text_of(self, review: Review) -> str:
+        """What the file would become: as accepted, or as it stands in the view now."""
+        if isinstance(review.verdict, Accepted):
+            return review.verdict.text
+        if review.state in (State.PENDING, State.HIDDEN):
+            try:
+                text = await self._editor.read_review(review.id)
+            except EditorError as error:
+                logger.warning("! review %d: its text was not read: %s", review.id, error)
+            else:
+                return review.proposal.text if text is None else text
+        return review.proposal.text
+
     async def close(self, review: Review, by: CancelledBy = CancelledBy.CLIENT) -> None:
         """Its client closes it: withdrawn while undecided, let go once accepted.
 
@@ -123,6 +136,10 @@ class Reviews:
     async def accept(self, review: Review, text: str) -> None:
         """The user agrees to `text` (LF line breaks); asked once more when the edit is stale."""
         if not review.undecided or review.deciding:
+            return
+        if review.proposal.when_emptied and review.proposal.text and not text:
+            self._editor.notify(f"{review.name}: {review.proposal.when_emptied}", "warn")
+            await self._editor.resume_review(review.id)
             return
         review.deciding = True
         try:

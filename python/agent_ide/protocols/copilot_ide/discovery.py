@@ -1,6 +1,6 @@
 """Where Copilot CLI looks for an IDE, and what stands there; pure.
 
-Owns:     folder, names and fields of the lock file and the socket; who is trusted.
+Owns:     folder, names and fields of the lock file and the socket.
 Not here: writing them (transports/), when (serve.py).
 Source:   doc/protocols/copilot-ide.md#discovery.
 """
@@ -8,7 +8,6 @@ Source:   doc/protocols/copilot-ide.md#discovery.
 from __future__ import annotations
 
 import fnmatch
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ __all__ = [
     "IDE_NAME",
     "LOCK_PATTERN",
     "is_socket_name",
-    "is_trusted",
     "lock_content",
     "lock_folder",
     "lock_name",
@@ -68,23 +66,3 @@ def lock_content(
         "workspaceFolders": list(folders),
         "isTrusted": trusted,
     }
-
-
-def is_trusted(folders: Sequence[str], patterns: Sequence[str]) -> bool:
-    """Whether *every* folder is covered: trust makes the CLI skip its own question for each.
-
-    A pattern is a path with `~` and the wildcards of fnmatch; it covers what lies below it too, and
-    nothing else. The folders are real paths, so a pattern's own real path counts as well.
-    """
-    expanded = [os.path.expanduser(pattern) for pattern in patterns]
-    # "" or a relative one could cover more than its author meant
-    absolute = [pattern for pattern in expanded if os.path.isabs(pattern)]
-    wanted = {form.rstrip("/") for item in absolute for form in (item, os.path.realpath(item))}
-
-    def covered(folder: str) -> bool:
-        return any(
-            fnmatch.fnmatchcase(folder, pattern) or fnmatch.fnmatchcase(folder, f"{pattern}/*")
-            for pattern in wanted
-        )
-
-    return bool(folders) and all(covered(folder) for folder in folders)

@@ -35,6 +35,7 @@ from agent_ide.transports.streamable_http import (
     listen_pipe,
     listen_unix,
 )
+from agent_ide.trust import is_trusted
 
 __all__ = ["PROTOCOL", "CopilotServer"]
 
@@ -270,7 +271,7 @@ class CopilotServer:
         folders = state.real_folders()
         trusted = state.trusted.get(AGENT)
         if trusted is None:
-            trusted = discovery.is_trusted(folders, self._config.trust)
+            trusted = is_trusted(folders, self._config.trust)
         content = discovery.lock_content(
             address=self.address,
             authorization=self._authorization,
