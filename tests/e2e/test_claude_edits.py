@@ -149,6 +149,8 @@ def test_an_edit_that_the_cli_puts_into_a_changed_file_is_shown(bed: Bed) -> Non
     path.write_text("one\ntwo\nby another\n")
     editor.to_proposal()
     editor.feed(":w<CR>")
+    editor.terminal.wait_for(r"changed on disk\. .*Accept anyway\?")
+    editor.feed("2<CR>")
     cli.terminal.wait_for(DONE, 2 * LIMIT_S)
     assert path.read_text() == "one\nTWO\nby another\n"
     wait_until(lambda: editor.lines() == ["one", "TWO", "by another"], "the buffer's new text")

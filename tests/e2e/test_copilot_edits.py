@@ -57,6 +57,28 @@ def test_what_the_user_changed_is_in_the_buffer_after_the_cli_wrote_its_own(bed:
     wait_for_bytes(path, b"one\nTWO\nhelp\n")
 
 
+def test_a_file_that_changed_meanwhile_is_overwritten_only_if_the_user_wants_it(bed: Bed) -> None:
+    path = bed.write("a.txt", "one\ntwo\n")
+    editor, cli = bed.start_copilot_on("a.txt")
+    bed.propose(cli, path)
+    editor.wait_review(path)
+    path.write_text("one\ntwo\nby another\n")
+    editor.to_proposal()
+    editor.feed(":w<CR>")
+    editor.terminal.wait_for(r"changed on disk\. Copilot overwrites it.* Accept anyway\?")
+    editor.feed("1<CR>")
+    assert path.read_text() == "one\ntwo\nby another\n"
+    editor.to_proposal()
+    editor.feed(":w<CR>")
+    editor.terminal.wait_for(r"Accept anyway\?")
+    editor.feed("2<CR>")
+    cli.terminal.wait_for(AGREED, 2 * LIMIT_S)
+    editor.wait_no_review()
+    # it does: the question was right
+    assert path.read_text() == "one\nTWO\n"
+    wait_until(lambda: editor.lines() == ["one", "TWO"], "the buffer's text")
+
+
 @pytest.mark.parametrize("keys", [":q!<CR>", ":CopilotCliDiffDeny<CR>"])
 def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str) -> None:
     path = bed.write("a.txt", "one\ntwo\n")
