@@ -77,6 +77,7 @@ vim.api.nvim_create_user_command("AgentIde", function(cmd)
   require("agent_ide.subcommands").run(cmd)
 end, {
   nargs = "*",
+  range = true,
   desc = "agent_ide: start, stop, status, accept, reject, diffs, log, install and more",
   complete = function(lead, line)
     return require("agent_ide.subcommands").complete(lead, line)
@@ -97,6 +98,7 @@ local maps = {
 
 --- As above, for :AgentIde.
 local common_maps = {
+  { "nx", "Send", " send", "mention what is under the cursor or selected" },
   { "nt", "Accept", " accept", "accept the diff" },
   { "nt", "Reject", " reject", "reject the diff" },
   { "nt", "Diffs", " diffs", "choose one of the open diffs" },

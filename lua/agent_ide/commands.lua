@@ -66,106 +66,6 @@ function M.settle(verdict, tab_name)
   end)
 end
 
---- The absolute path that an argument means, as Neovim spells it.
----@param word string
----@return string? path
----@return string? problem
-local function resolve(word)
-  local name = word
-  if not vim.uv.fs_stat(name) then
-    -- a file may really be called "%"; only what is no file is expanded
-    local special = name:find("^[%%#<]")
-    name = special and vim.fn.expand(name) or vim.fs.normalize(name)
-  end
-  local path = vim.fn.fnamemodify(name, ":p")
-  if name == "" or not vim.uv.fs_stat(path) then
-    return nil, "there is no file or folder " .. word
-  end
-  return #path > 1 and (path:gsub("/$", "")) or path
-end
-
----@param first? string
----@param last? string
----@return integer? first_lnum
----@return integer? last_lnum
----@return string? problem
-local function line_numbers(first, last)
-  if not first then
-    return nil, nil, nil
-  end
-  local first_lnum, last_lnum = tonumber(first), tonumber(last or first)
-  for _, lnum in ipairs({ first_lnum or 0, last_lnum or 0 }) do
-    if lnum < 1 or lnum % 1 ~= 0 then
-      return nil, nil, "line numbers are whole numbers from 1 on"
-    end
-  end
-  if last_lnum < first_lnum then
-    return nil, nil, ("line %d comes after line %d"):format(first_lnum, last_lnum)
-  end
-  return first_lnum, last_lnum, nil
-end
-
----@param agent string
----@param words string[] path, first and last line
-local function add(agent, words)
-  if #words > 3 then
-    return refuse("expected a path and at most two line numbers; write a space in a path as \\ ")
-  end
-  local path, problem = resolve(words[1])
-  if not path then
-    return refuse(problem --[[@as string]])
-  end
-  local first, last, wrong = line_numbers(words[2], words[3])
-  if wrong then
-    return refuse(wrong)
-  elseif first and vim.fn.isdirectory(path) == 1 then
-    return refuse("a folder has no lines")
-  end
-  require("agent_ide.send").mention(agent, path, first and first - 1, last and last - 1)
-end
-
----@param agent string
----@param cmd vim.api.keyset.create_user_command.command_args
-local function tree_add(agent, cmd)
-  local tree, send = require("agent_ide.tree"), require("agent_ide.send")
-  local cursor = vim.api.nvim_win_get_cursor(0)
-  local first, last = cursor[1], cursor[1]
-  if cmd.range > 0 then
-    first, last = cmd.line1, cmd.line2
-  end
-  for lnum = first, last do
-    if lnum ~= cursor[1] then
-      vim.api.nvim_win_set_cursor(0, { lnum, 0 })
-    end
-    local path, problem = tree.path()
-    if path then
-      send.mention(agent, path)
-    elseif first == last then
-      refuse(problem --[[@as string]])
-    end
-  end
-  if first ~= last then
-    vim.api.nvim_win_set_cursor(0, cursor)
-  end
-end
-
----@param agent string
----@param cmd vim.api.keyset.create_user_command.command_args
-local function send(agent, cmd)
-  if require("agent_ide.tree").is_tree(0) then
-    return tree_add(agent, cmd)
-  end
-  local first, last = cmd.line1, cmd.line2
-  local visual = vim.fn.mode():find("^[vV\22sS\19]") ~= nil
-  if cmd.range == 0 and visual then
-    -- from a <Cmd> mapping, where Visual mode is still on
-    first, last = vim.fn.line("v"), vim.fn.line(".")
-    vim.cmd.normal({ "\27", bang = true })
-  end
-  local buf = vim.api.nvim_get_current_buf()
-  require("agent_ide.send").lines(agent, buf, math.min(first, last), math.max(first, last))
-end
-
 ---@param agent string
 local function select_model(agent)
   local spec, terminal = agents.get(agent), require("agent_ide.terminal")
@@ -220,14 +120,18 @@ local family = {
   Status = function()
     require("agent_ide.status_window").open()
   end,
-  Send = send,
+  Send = function(agent, cmd)
+    require("agent_ide.send_commands").here(agent, cmd)
+  end,
   SendText = function(agent, cmd)
     require("agent_ide.send").text(agent, cmd.args, cmd.bang)
   end,
   Add = function(agent, cmd)
-    add(agent, cmd.fargs)
+    require("agent_ide.send_commands").add(agent, cmd.fargs)
   end,
-  TreeAdd = tree_add,
+  TreeAdd = function(agent, cmd)
+    require("agent_ide.send_commands").tree(agent, cmd)
+  end,
   DiffAccept = function()
     M.settle("accept")
   end,

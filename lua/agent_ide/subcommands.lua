@@ -90,7 +90,7 @@ local function print_env(format)
 end
 
 ---@class agent_ide.Subcommand
----@field run fun(argument?: string)
+---@field run fun(argument: string?, cmd: vim.api.keyset.create_user_command.command_args)
 ---@field complete? fun(): string[]
 
 ---@type table<string, agent_ide.Subcommand>
@@ -156,6 +156,26 @@ local subcommands = {
       return { "diff" }
     end,
   },
+  add = {
+    run = function(_, cmd)
+      local words = vim.list_slice(cmd.fargs, 2)
+      if #words == 0 then
+        return notify.show("expected :AgentIde add {path} [first] [last]", "warn")
+      end
+      require("agent_ide.send_commands").add_to_any(words)
+    end,
+    complete = function()
+      return vim.fn.getcompletion("", "file")
+    end,
+  },
+  send = {
+    run = function(what, cmd)
+      require("agent_ide.send_commands").to_any(what, cmd)
+    end,
+    complete = function()
+      return require("agent_ide.send_commands").sendable()
+    end,
+  },
   env = {
     run = print_env,
     complete = function()
@@ -191,7 +211,7 @@ function M.run(cmd)
     local message = "there is no :AgentIde %s, only %s"
     return notify.show(message:format(name, table.concat(names(), ", ")), "warn")
   end
-  subcommand.run(argument ~= "" and argument or nil)
+  subcommand.run(argument ~= "" and argument or nil, cmd)
 end
 
 ---@param lead string

@@ -142,7 +142,7 @@ def test_subcommands_are_completed(desk: Bed) -> None:
 
 def test_an_unknown_subcommand_names_the_known(desk: Bed) -> None:
     desk.nvim.command("AgentIde nonsense")
-    assert "no :AgentIde nonsense, only accept, diffs" in desk.told()[0]
+    assert "no :AgentIde nonsense, only accept, add, changes, diffs" in desk.told()[0]
 
 
 @pytest.mark.parametrize(

@@ -153,18 +153,70 @@ def test_add_completes_paths(desk: Bed) -> None:
     ]
 
 
-def test_sending_opens_the_terminal_when_nobody_is_connected(desk: Bed) -> None:
+def test_what_is_sent_to_nobody_opens_the_terminal_and_waits(desk: Bed) -> None:
     push_status(desk.nvim, clients=[])
     desk.edit("a.txt", TEXT)
     before = desk.nvim.eval("win_getid()")
     desk.nvim.command("ClaudeCodeSend")
-    assert mention(desk)["path"] == str(desk.project / "a.txt")
+    desk.nvim.command("ClaudeCodeSendText! explain")
+    desk.nvim.command("2ClaudeCodeSend")
     pid = desk.cli.started()["pid"]
     assert desk.nvim.eval("win_getid()") == before
     assert desk.nvim.mode() == "n"
-    desk.nvim.events.clear()
+    assert desk.nvim.named("mention") == []
+    push_status(desk.nvim, clients=[{**CLIENT, "ready": False}])
+    assert desk.nvim.named("mention") == []
+    push_status(desk.nvim, clients=[{**CLIENT, "ready": True}])
+    first = mention(desk)
+    assert first["path"] == str(desk.project / "a.txt")
+    assert first["terminal_pid"] == pid
+    typed = b"\x1b[200~explain\x1b[201~\r"
+    wait_until(lambda: desk.cli.typed() == typed, "the text, after the mention")
+    # what comes after an Enter is of the next prompt
+    wait_until(lambda: len(desk.nvim.named("mention")) == 2, "the second mention")
+    assert [sent["start_line"] for sent in desk.nvim.named("mention")] == [0, 1]
+    assert desk.told() == []
+
+
+def test_what_waits_comes_back_when_the_terminal_is_closed(desk: Bed) -> None:
+    push_status(desk.nvim, clients=[])
+    desk.edit("a.txt", TEXT)
     desk.nvim.command("ClaudeCodeSend")
-    assert mention(desk)["terminal_pid"] == pid
+    desk.nvim.command("ClaudeCodeSendText hello")
+    desk.cli.started()
+    desk.nvim.lua("require('agent_ide.terminal').write('claude', 'exit0')")
+    message = desk.wait_told("terminal was closed")
+    assert "a.txt and the text was not sent" in message
+    assert ":AgentIde send again" in message
+    desk.cli.forget()
+    desk.nvim.command("AgentIde send again")
+    desk.cli.started()
+    push_status(desk.nvim, clients=[CLIENT])
+    assert mention(desk)["path"] == str(desk.project / "a.txt")
+    wait_until(lambda: desk.cli.typed() == b"\x1b[200~hello\x1b[201~", "the text")
+    desk.nvim.command("AgentIde send again")
+    desk.wait_told("nothing has come back")
+
+
+def test_what_waits_comes_back_after_half_a_minute(desk: Bed) -> None:
+    push_status(desk.nvim, clients=[])
+    desk.edit("a.txt", TEXT)
+    # half a minute of a clock that runs a hundred times as fast
+    code = """
+    local new_timer = vim.uv.new_timer
+    vim.uv.new_timer = function()
+      local timer = new_timer()
+      return setmetatable({}, { __index = function(_, name)
+        return function(_, ms, ...)
+          if name == "start" then return timer:start(ms / 100, ...) end
+          return timer[name](timer, ms, ...)
+        end
+      end })
+    end
+    """
+    desk.nvim.lua(code)
+    desk.nvim.command("ClaudeCodeSend")
+    assert "no Claude Code has connected within 30 s" in desk.wait_told("a.txt was not sent")
 
 
 def test_sending_shows_a_hidden_terminal_and_leaves_the_cursor(desk: Bed) -> None:
@@ -196,6 +248,7 @@ def test_what_cannot_be_sent_is_told(tmp_path: Path) -> None:
         desk.edit("a.txt", TEXT)
         desk.nvim.command("ClaudeCodeSend")
         assert "a.txt was not sent" in desk.wait_told("no host is running")
+        assert ":AgentIde send again" in desk.wait_told("It is kept")
 
 
 def test_focus_after_send(tmp_path: Path) -> None:
@@ -269,32 +322,131 @@ def test_the_hosts_text_is_pasted_unless_it_would_answer_a_question(desk: Bed) -
     assert "waits for your verdict on a.txt" in desk.told()[0]
 
 
-def test_text_without_a_terminal_is_refused_with_the_cure(desk: Bed) -> None:
+def test_text_for_an_agent_elsewhere_is_refused_with_the_cure(desk: Bed) -> None:
     desk.nvim.command("ClaudeCodeSendText hello")
     assert ":ClaudeCode starts it" in desk.told()[0]
+    assert desk.terminal_buffer() == 0
 
 
-@pytest.mark.parametrize("style", [0, 1, 2, 3])
-def test_tree_add_takes_the_file_under_netrws_cursor(desk: Bed, style: int) -> None:
-    (desk.project / "sub").mkdir()
-    (desk.project / "a file.txt").write_text("")
-    desk.nvim.command("runtime plugin/netrwPlugin.vim")
-    desk.nvim.command("silent! packadd netrw")
-    desk.nvim.command(f"let g:netrw_liststyle = {style}")
-    desk.nvim.lua("vim.cmd.edit(...)", str(desk.project))
-    assert desk.nvim.eval("&filetype") == "netrw"
-    for name in ("a file.txt", "sub"):
-        assert desk.nvim.api.funcs.search(name.split(" ")[0], "w")
-        desk.nvim.command("ClaudeCodeTreeAdd")
-        assert mention(desk)["path"] == str(desk.project / name)
-    # Send does the same in a tree
+# -- from elsewhere than a file ------------------------------------------------------------------
+
+
+def sent(desk: Bed, count: int) -> list[tuple[str, int | None, int | None]]:
+    wait_until(lambda: len(desk.nvim.named("mention")) >= count, f"{count} mentions")
+    mentions = desk.nvim.named("mention")
+    assert len(mentions) == count
     desk.nvim.events.clear()
-    desk.nvim.command("ClaudeCodeSend")
-    assert mention(desk)["path"] == str(desk.project / "sub")
+    return [
+        (
+            item["path"].removeprefix(f"{desk.project}/"),
+            item.get("start_line"),
+            item.get("end_line"),
+        )
+        for item in mentions
+    ]
 
 
-def test_tree_add_elsewhere_says_where_it_works(desk: Bed) -> None:
+def test_the_whole_buffer(desk: Bed) -> None:
     desk.edit("a.txt", TEXT)
-    desk.nvim.command("ClaudeCodeTreeAdd")
-    assert "netrw" in desk.told()[0]
-    assert "oil" in desk.told()[0]
+    desk.nvim.command("AgentIde send buffer")
+    assert sent(desk, 1) == [("a.txt", None, None)]
+
+
+def test_the_quickfix_list(desk: Bed) -> None:
+    for name in ("a.txt", "b.txt"):
+        (desk.project / name).write_text(TEXT)
+    desk.nvim.command("caddexpr ['a.txt:2:x', 'no file', 'b.txt:3:y', 'gone.txt:1:z']")
+    code = "vim.fn.setqflist({ { filename = 'a.txt', lnum = 1, end_lnum = 3 } }, 'a')"
+    desk.nvim.command("set errorformat=%f:%l:%m")
+    desk.nvim.command(
+        "call setqflist([]) | caddexpr ['a.txt:2:x', 'no file', 'b.txt:3:y', 'g:1:z']"
+    )
+    desk.nvim.lua(code)
+    desk.nvim.command("AgentIde send quickfix")
+    assert sent(desk, 3) == [("a.txt", 1, 1), ("b.txt", 2, 2), ("a.txt", 0, 2)]
+    # its window: the entry under the cursor, or those that are selected
+    desk.nvim.command("copen | 3")
+    desk.nvim.command("ClaudeCodeSend")
+    assert sent(desk, 1) == [("b.txt", 2, 2)]
+    desk.nvim.command("xnoremap gs <Cmd>AgentIde send<CR>")
+    desk.nvim.feed("ggVGgs")
+    assert len(sent(desk, 3)) == 3
+    desk.nvim.command("2ClaudeCodeSend")
+    assert "no entry with a file" in desk.told()[-1]
+
+
+DIAGNOSE = """
+vim.diagnostic.set(vim.api.nvim_create_namespace("t"), 0, {
+  { lnum = 1, col = 0, end_lnum = 2, message = "bad", severity = 1, source = "lint" },
+  { lnum = 3, col = 0, message = "odd", severity = 2 },
+})
+"""
+
+
+def test_diagnostics(desk: Bed) -> None:
+    desk.edit("a.txt", TEXT)
+    desk.nvim.command("AgentIde send diagnostics")
+    assert "no diagnostics" in desk.told()[-1]
+    desk.nvim.lua(DIAGNOSE)
+    # connected from elsewhere: it is shown where they are
+    desk.nvim.command("AgentIde send diagnostics")
+    assert sent(desk, 2) == [("a.txt", 1, 2), ("a.txt", 3, 3)]
+    desk.nvim.command("1 | AgentIde send diagnostic")
+    assert "no diagnostic in this line" in desk.told()[-1]
+    # in a terminal of ours: what they say
+    desk.open_agent()
+    desk.nvim.feed("<C-\\><C-n>")
+    desk.nvim.command("wincmd p | 3 | AgentIde send diagnostic")
+    first = b"a.txt:2: error: bad [lint]"
+    wait_until(lambda: desk.cli.typed() == b"\x1b[200~" + first + b"\x1b[201~", "the text")
+    desk.nvim.command("AgentIde send diagnostics")
+    both = b"\x1b[200~" + first + b"\na.txt:4: warning: odd\x1b[201~"
+    wait_until(lambda: desk.cli.typed().replace(b"\r", b"").endswith(both), "the text")
+
+
+def test_send_refuses_what_it_does_not_know(desk: Bed) -> None:
+    desk.nvim.command("AgentIde send everything")
+    assert "again, buffer, diagnostic, diagnostics, quickfix" in desk.told()[0]
+    desk.nvim.command("AgentIde add")
+    assert "expected :AgentIde add" in desk.told()[1]
+
+
+# -- which agent ---------------------------------------------------------------------------------
+
+COPILOT = {"id": "copilot-1", "agent": "copilot", "name": "copilot", "version": "1"}
+
+
+def test_without_a_name_it_goes_to_the_agent_that_is_connected(desk: Bed) -> None:
+    push_status(desk.nvim, clients=[COPILOT])
+    desk.edit("a.txt", TEXT)
+    desk.nvim.command("2,3AgentIde send")
+    sent = mention(desk)
+    assert (sent["agent"], sent["start_line"], sent["end_line"]) == ("copilot", 1, 2)
+    desk.nvim.command("AgentIde add a.txt 1")
+    wait_until(lambda: len(desk.nvim.named("mention")) == 2, "the second mention")
+
+
+def test_of_two_it_goes_to_the_one_that_was_used_last(desk: Bed) -> None:
+    push_status(desk.nvim, clients=[CLIENT, COPILOT])
+    desk.edit("a.txt", TEXT)
+    # never used: the user is asked
+    code = "vim.ui.select = function(items, _, done) _G.asked = items; done(items[2]) end"
+    desk.nvim.lua(code)
+    desk.nvim.command("nmap gs <Plug>(AgentIdeSend)")
+    desk.nvim.feed("gs")
+    assert mention(desk)["agent"] == "copilot"
+    assert desk.nvim.lua("return _G.asked") == ["claude", "copilot"]
+    desk.nvim.lua("_G.asked = nil")
+    desk.nvim.command("ClaudeCodeSend")
+    assert mention(desk)["agent"] == "claude"
+    desk.nvim.feed("gs")
+    desk.nvim.command("CopilotCliSend")
+    # the one whose terminal had the cursor last
+    desk.open_agent()
+    desk.nvim.feed("<C-\\><C-n>")
+    desk.nvim.command("wincmd p")
+    desk.nvim.feed("gs")
+    wait_until(lambda: len(desk.nvim.named("mention")) == 5, "five mentions")
+    agents = [item["agent"] for item in desk.nvim.named("mention")]
+    assert agents == ["copilot", "claude", "claude", "copilot", "claude"]
+    assert desk.nvim.lua("return _G.asked") is None

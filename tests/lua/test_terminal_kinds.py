@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cli import push_status
 from tests.support.neovim import wait_until
 from tests.support.plugins import use_plugins
 
@@ -217,6 +218,8 @@ def test_none_says_how_to_start_it(tmp_path: Path) -> None:
         assert ":AgentIde env" in desk.wait_told("a terminal of yours")
         desk.edit("a.txt", "one\n")
         desk.nvim.command("ClaudeCodeSend")
+        client = {"id": "claude-1", "agent": "claude", "name": "claude-code", "version": "2"}
+        push_status(desk.nvim, clients=[client])
         desk.nvim.wait_event("mention")
         assert len(desk.told()) == 1
 
@@ -244,7 +247,10 @@ def test_a_provider_of_ones_own(desk: Bed) -> None:
         ["show", "mine", "take"],
         ["hide", "mine"],
     ]
-    assert calls[3] == ["write", "mine", "\x1b[200~hello\x1b[201~"]
+    assert calls[3:] == [
+        ["show", "mine", "keep"],
+        ["write", "mine", "\x1b[200~hello\x1b[201~"],
+    ]
     desk.nvim.lua("_G.request.on_exit(2, 'oh')")
     assert "(oh)" in desk.wait_told("exit code 2")
     assert not desk.nvim.lua("return require('agent_ide.terminal').running('claude')")

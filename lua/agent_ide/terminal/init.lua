@@ -60,6 +60,11 @@ local function on_exit(agent, session, code, last_words)
     return
   end
   sessions.remove(session)
+  api.nvim_exec_autocmds("User", {
+    pattern = "AgentIdeTerminalClosed",
+    modeline = false,
+    data = { agent = agent.name, name = session.name, code = code },
+  })
   if code ~= 0 and not session.stopped then
     local words = last_words and (" (%s)"):format(last_words) or ""
     local message = "%s ended with exit code %d%s; :%s starts it again"
