@@ -33,6 +33,7 @@ __all__ = [
     "TextContent",
     "ToolCall",
     "ToolResult",
+    "refuse_opening",
 ]
 
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -311,6 +312,19 @@ class McpSession:
         call = self._calls.get(wanted)
         if call is not None:
             exchange.cancelled.append(call)
+
+
+def refuse_opening(body: bytes) -> RpcError | None:
+    """Why a message outside any session begins none; None: it is `initialize`."""
+    match jsonrpc.parse(body):
+        case jsonrpc.Malformed(_, error):
+            return error
+        case jsonrpc.Request(_, "initialize"):
+            return None
+        case jsonrpc.Request(_, method) if method not in ("tools/list", "tools/call", "ping"):
+            # some clients probe with server/discover and take this for "an older server"
+            return RpcError.method_not_found(method)
+    return RpcError.invalid_request("there is no session yet: initialize comes first")
 
 
 def _read(params: bytes, shape: type[T]) -> T:

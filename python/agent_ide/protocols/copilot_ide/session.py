@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from agent_ide.errors import RpcError
 from agent_ide.model import ClientId
-from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import McpSession
+from agent_ide.wire.mcp import McpSession, refuse_opening
 from agent_ide.wire.toolspec import ToolSet
 
 __all__ = ["CopilotSession", "Opening", "read_opening"]
@@ -40,22 +39,14 @@ class Opening:
 
 def read_opening(headers: Mapping[str, str], body: bytes) -> Opening | RpcError:
     """What a message without a session id begins, or why nothing."""
-    message = jsonrpc.parse(body)
-    match message:
-        case jsonrpc.Malformed(_, error):
-            return error
-        case jsonrpc.Request(_, "initialize"):
-            pid = headers.get("X-Copilot-PID", "")
-            return Opening(
-                headers.get("X-Copilot-Session-Id") or None,
-                int(pid) if pid.isascii() and pid.isdigit() and len(pid) < 10 else None,
-            )
-        case jsonrpc.Request(_, "tools/list" | "tools/call" | "ping"):
-            return RpcError.invalid_request("there is no session yet: initialize comes first")
-        case jsonrpc.Request(_, method):
-            # the CLI probes with server/discover and takes this answer for "an older server"
-            return RpcError.method_not_found(method)
-    return RpcError.invalid_request("there is no session yet: initialize comes first")
+    refusal = refuse_opening(body)
+    if refusal is not None:
+        return refusal
+    pid = headers.get("X-Copilot-PID", "")
+    return Opening(
+        headers.get("X-Copilot-Session-Id") or None,
+        int(pid) if pid.isascii() and pid.isdigit() and len(pid) < 10 else None,
+    )
 
 
 class CopilotSession:

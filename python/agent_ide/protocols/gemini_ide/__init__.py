@@ -1,0 +1,1 @@
+"""The IDE companion protocol of Gemini CLI and Qwen Code: MCP Streamable HTTP on loopback."""
