@@ -44,7 +44,7 @@ def test_a_closed_terminal_leaves_nothing(folder: Path, environment: dict[str, s
 
 
 def test_in_a_terminal_the_user_decides(folder: Path, environment: dict[str, str]) -> None:
-    with Terminal(DEMO, env=environment, cwd=folder, size=(160, 40)) as terminal:
+    with Terminal(DEMO, env=environment, cwd=folder, size=(220, 40)) as terminal:
         terminal.wait_for("A guest book")
         terminal.wait_for("Connected to Neovim", 4 * LIMIT_S)
         terminal.press_until("See the diff of greet.py", "Enter", limit_s=2 * LIMIT_S)
