@@ -33,7 +33,7 @@ VENV_PARTS := scripts/venv scripts/make_venv.py $(wildcard python/agent_ide_venv
 # What cannot be had is no error here: its tests are skipped and counted, or fail in CI.
 cli: deps-dev ## Fetch what the tests run from npm, the real CLIs above all, into a cache folder
 	@scripts/venv node
-	@for name in claude copilot conformance; do \
+	@for name in claude copilot gemini qwen conformance; do \
 	  $(PY) scripts/fetch_cli.py $$name >/dev/null || echo "the tests with $$name will be skipped"; \
 	done
 
@@ -72,6 +72,10 @@ e2e: deps-dev cli ## Run the tests with sockets and real CLIs
 .PHONY: test-010 test-011 test-012
 test-010 test-011 test-012: test-0%: deps-dev
 	NVIM=$$(scripts/fetch-neovim 0.$*) $(PYTEST) tests/lua tests/editor $(if $(FILTER),-k "$(FILTER)")
+
+.PHONY: bench
+bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part
+	$(PY) -m bench $(ARGS)
 
 check: lint types doc-check test ## What CI runs
 
