@@ -68,7 +68,8 @@ end
 ---@return agent_ide.Selection
 local function payload_of(buf, r, limit)
   local path = share.file(buf)
-  if not path or not share.allowed(path) then
+  -- a Neovim that ends unloads its buffers before its last events
+  if not path or not share.allowed(path) or not api.nvim_buf_is_loaded(buf) then
     return nothing()
   end
   local text, truncated = region.text(buf, r, limit)

@@ -14,8 +14,15 @@ local M = {}
 ---@field mode_flags? string[] arguments by which the user chooses a permission mode
 ---@field asking_mode? fun(help_text: string): string[] arguments of the mode that asks before edits;
 ---        none: it asks anyway
+---@field findings? fun(): agent_ide.Finding[] what keeps it from showing diffs here, for :checkhealth
+---@field lock_folders? fun(): string[] where its CLI looks for IDEs
 ---@field model_args? fun(value: string): string[] arguments that start it with a model
 ---@field model_prompt? fun(value: string): string what to type to change the model of a running one
+
+---@class agent_ide.Finding
+---@field level "ok"|"info"|"warn"|"error"
+---@field text string
+---@field cure? string|string[]
 
 ---@return string[]
 function M.names()
