@@ -1,7 +1,7 @@
 --- :checkhealth agent_ide: what is there, what is not, and the cure.
 ---
 --- Owns:     nothing; state is read through status.lua, host.lua and install.lua.
---- Not here: mending anything.
+--- Not here: the agents' own settings (health/<agent>.lua), other IDEs (health/others.lua).
 local M = {}
 
 local health = vim.health
@@ -115,6 +115,10 @@ local function check_servers()
   for _, client in ipairs(status.clients) do
     health.ok(("connected: %s %s (%s)"):format(client.name, client.version, client.id))
   end
+  for _, client in ipairs(require("agent_ide.lost").list()) do
+    local text = ("%s %s lost its connection with the host"):format(client.name, client.version)
+    health.warn(text, "type /ide in it")
+  end
   if #status.clients == 0 then
     health.info("no agent is connected")
   end
@@ -140,9 +144,8 @@ local function check_cli(name)
   else
     health.error(command[1] .. " --version failed", "run it in a shell to see why")
   end
-  local config = agents.config(name)
-  if config.ask_permission == false then
-    health.info("ask_permission is false: in a mode that does not ask, no diff is ever shown")
+  for _, finding in ipairs(agent.findings and agent.findings() or {}) do
+    health[finding.level](finding.text, finding.cure)
   end
 end
 
@@ -152,6 +155,7 @@ function M.check()
   check_host()
   check_servers()
   vim.iter(require("agent_ide.agents").names()):each(check_cli)
+  require("agent_ide.health.others").check()
 end
 
 return M

@@ -174,11 +174,13 @@ end
 
 ---@param on_done agent_ide.install.Done
 local function build_and_tell(on_done)
-  local show = require("agent_ide.notify").show
-  show("installing its Python packages, once, in the background")
+  local begin = require("agent_ide.progress").begin
+  local progress = begin("installing its Python packages, once, in the background")
   M.build(function(python, err)
     if python then
-      show("its Python packages are installed")
+      progress.done("its Python packages are installed")
+    else
+      progress.failed()
     end
     on_done(python, err)
   end)
@@ -221,12 +223,14 @@ function M.run(extra)
   if extra and build then
     return show("an install is running: try again when it has ended", "warn")
   end
-  show("installing its Python packages in the background")
+  local progress =
+    require("agent_ide.progress").begin("installing its Python packages in the background")
   M.build(function(python, err, ready)
     if not python then
+      progress.failed()
       return show(err --[[@as string]], "error")
     end
-    show(ready and "its Python packages are up to date" or "its Python packages are installed")
+    progress.done("its Python packages are " .. (ready and "up to date" or "installed"))
     if not (ready and require("agent_ide.rpc").attached()) then
       require("agent_ide.host").restart()
     end

@@ -278,6 +278,12 @@ function M.snapshot(from_visual)
   end
 end
 
+--- What connected agents were told last.
+---@return table? payload of the event `selection`; nil: nothing
+function M.last_sent()
+  return sent
+end
+
 --- Call `selection.read`: the selection with its whole text.
 ---@param args table
 ---@param reply agent_ide.Reply

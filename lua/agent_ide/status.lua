@@ -33,6 +33,10 @@ local M = {}
 ---@field tab_name string
 ---@field state "queued"|"opening"|"pending"|"hidden"|"accepted"
 ---@field is_new boolean
+---@field stale? string why the edit does not fit the file any more
+---@field added? integer lines
+---@field removed? integer
+---@field carries_reason? boolean a reason for a rejection can be put into the agent's prompt
 
 ---@class agent_ide.Status
 ---@field servers agent_ide.Server[]
@@ -53,9 +57,37 @@ function M.get()
   return last
 end
 
+---@param event string
+---@param client agent_ide.Client
+local function announce(event, client)
+  vim.api.nvim_exec_autocmds("User", { pattern = event, modeline = false, data = client })
+end
+
+--- Say who came and who went.
+---@param before agent_ide.Client[]
+---@param host_gone boolean
+local function announce_clients(before, host_gone)
+  local now = last.clients
+  require("agent_ide.lost").compare(before, now, host_gone)
+  local function missing_in(clients)
+    return function(client)
+      return not vim.iter(clients):any(function(other)
+        return other.id == client.id
+      end)
+    end
+  end
+  for _, client in ipairs(vim.tbl_filter(missing_in(now), before)) do
+    announce("AgentIdeDisconnected", client)
+  end
+  for _, client in ipairs(vim.tbl_filter(missing_in(before), now)) do
+    announce("AgentIdeConnected", client)
+  end
+end
+
 ---@param status agent_ide.Status
 ---@param reply agent_ide.Reply
 function M.receive(status, reply)
+  local before = last.clients
   last = status
   local files = {}
   for _, server in ipairs(status.servers) do
@@ -66,22 +98,28 @@ function M.receive(status, reply)
     vim.list_extend(files, server.files)
   end
   require("agent_ide.host").remember_files(files)
+  announce_clients(before, false)
   M.changed()
   reply()
 end
 
 --- The host is gone: nothing is connected. The servers' files stay known until host.lua removes them.
 function M.host_gone()
+  local before = last.clients
   last = { servers = last.servers, clients = {}, reviews = {} }
+  announce_clients(before, true)
   M.changed()
 end
 
 function M.forget_servers()
+  local before = last.clients
   last = nothing()
+  announce_clients(before, true)
   M.changed()
 end
 
 function M.changed()
+  require("agent_ide.diff.terminal_keys").update(last)
   vim.api.nvim_exec_autocmds("User", { pattern = "AgentIdeStatus", modeline = false })
 end
 

@@ -1,7 +1,7 @@
 --- The window of :AgentIde status.
 ---
 --- Owns:     one float and its buffer while it is open.
---- Not here: the status itself (status.lua).
+--- Not here: what stands in it (status_text.lua).
 local M = {}
 
 local api = vim.api
@@ -9,73 +9,6 @@ local api = vim.api
 --- The open one.
 ---@type { buf: integer, win: integer }?
 local window
-
----@param lines string[]
----@param server agent_ide.Server
-local function add_server(lines, server)
-  local state = server.error and "not served: " .. server.error or "at " .. server.address
-  table.insert(lines, ("  %s  %s"):format(server.title, state))
-end
-
----@param lines string[]
----@param client agent_ide.Client
-local function add_client(lines, client)
-  local words = { "  " .. client.id, client.name .. " " .. client.version }
-  if client.pid then
-    table.insert(words, "pid " .. client.pid)
-  end
-  if client.session_name then
-    table.insert(words, ('"%s"'):format(client.session_name))
-  end
-  if client.cwd then
-    table.insert(words, vim.fn.fnamemodify(client.cwd, ":~"))
-  end
-  table.insert(lines, table.concat(words, "  "))
-end
-
----@param lines string[]
----@param review agent_ide.Review
-local function add_review(lines, review)
-  local whose = review.client_gone and review.client .. " (gone)" or review.client
-  local path = vim.fn.fnamemodify(review.path, ":~:.")
-  local kind = review.is_new and " (new file)" or ""
-  table.insert(lines, ("  %s  %s%s  from %s"):format(review.state, path, kind, whose))
-end
-
----@param lines string[]
----@param title string
----@param items any[]
----@param add fun(lines: string[], item: any)
----@param none string
-local function section(lines, title, items, add, none)
-  table.insert(lines, title)
-  for _, item in ipairs(items) do
-    add(lines, item)
-  end
-  if #items == 0 then
-    table.insert(lines, "  " .. none)
-  end
-  table.insert(lines, "")
-end
-
----@return string[]
-function M.lines()
-  local status, lines = require("agent_ide.status").get(), {}
-  local up = require("agent_ide.rpc").attached()
-  table.insert(lines, up and "Host: running" or "Host: not running (:AgentIde start)")
-  table.insert(lines, "")
-  section(lines, "Servers", up and status.servers or {}, add_server, "none")
-  section(lines, "Connected", status.clients, add_client, "nobody")
-  section(lines, "Diffs", status.reviews, add_review, "none")
-  if status.kernel then
-    vim.list_extend(lines, { "Notebook kernel: " .. status.kernel, "" })
-  end
-  table.insert(lines, "Log: " .. vim.fn.fnamemodify(require("agent_ide.log").path(), ":~"))
-  -- names of tabs and paths may hold line breaks; a buffer's line may not
-  return vim.tbl_map(function(line)
-    return (line:gsub("%c", " "))
-  end, lines)
-end
 
 ---@param lines string[]
 ---@return vim.api.keyset.win_config
@@ -99,7 +32,7 @@ local function fill()
   if not window or not api.nvim_win_is_valid(window.win) then
     return
   end
-  local lines = M.lines()
+  local lines = require("agent_ide.status_text").lines()
   vim.bo[window.buf].modifiable = true
   api.nvim_buf_set_lines(window.buf, 0, -1, false, lines)
   vim.bo[window.buf].modifiable = false
@@ -146,7 +79,7 @@ end
 --- Show the status in a float that q, <Esc> and leaving it close. It follows changes.
 function M.open()
   close()
-  local lines = M.lines()
+  local lines = require("agent_ide.status_text").lines()
   local buf = api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = "wipe"
   api.nvim_buf_set_lines(buf, 0, -1, false, lines)

@@ -32,6 +32,13 @@ DEAD_INDEX = "http://127.0.0.1:9/simple"
 RECORD = """
 _G.told, _G.ended = {}, nil
 vim.notify = function(message) table.insert(_G.told, message) end
+-- progress messages, where Neovim has them
+local echo = vim.api.nvim_echo
+vim.api.nvim_echo = function(chunks, history, opts)
+  if opts.kind ~= "progress" then return echo(chunks, history, opts) end
+  table.insert(_G.told, "agent_ide: " .. chunks[1][1])
+  return echo(chunks, history, opts)
+end
 """
 
 ENSURE = """

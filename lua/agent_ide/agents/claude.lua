@@ -39,4 +39,12 @@ return {
   model_prompt = function(value)
     return "/model " .. value
   end,
+
+  findings = function()
+    return require("agent_ide.health.claude").findings()
+  end,
+
+  lock_folders = function()
+    return require("agent_ide.health.claude").lock_folders()
+  end,
 }

@@ -12,4 +12,12 @@ return {
   prefix = "CopilotCli",
   ask_again = "/reset-allowed-tools in its terminal, or start it without --allow-all",
   install_hint = "install it with `npm install -g @github/copilot`",
+
+  findings = function()
+    return require("agent_ide.health.copilot").findings()
+  end,
+
+  lock_folders = function()
+    return require("agent_ide.health.copilot").lock_folders()
+  end,
 }
