@@ -131,6 +131,13 @@ local group = vim.api.nvim_create_augroup("agent_ide", {})
 local function start()
   -- scheduled: the first screen is drawn before anything of ours is loaded
   vim.schedule(function()
+    if vim.g.loaded_claudecode then
+      require("agent_ide.notify").show(
+        "claudecode.nvim is loaded as well, and serves Claude Code too: remove it (:checkhealth agent_ide)",
+        "warn"
+      )
+    end
+    require("agent_ide.keymaps").apply()
     if require("agent_ide.config").get().auto_start then
       require("agent_ide.host").start()
     end

@@ -205,6 +205,18 @@ local function check_ports(config)
   end
 end
 
+--- Take names of claudecode.nvim as well, and say what they are here.
+---@param options table
+---@return table
+local function translated(options)
+  local own, notes = require("agent_ide.claudecode").translate(options)
+  if #notes > 0 then
+    local text = "options of claudecode.nvim are taken: %s (see :help agent_ide-claudecode)"
+    require("agent_ide.notify").show(text:format(table.concat(notes, ", ")))
+  end
+  return own
+end
+
 ---@return agent_ide.Config a fresh copy
 function M.defaults()
   return defaults(schema)
@@ -220,7 +232,7 @@ function M.setup(opts)
   for _, user in ipairs(given) do
     local name, options = user[1], user[2]
     if type(options) == "table" then
-      merge(schema, config, options, "")
+      merge(schema, config, translated(options), "")
     elseif options ~= nil then
       table.insert(problems, ("%s is %s, expected a table"):format(name, found(options)))
     end

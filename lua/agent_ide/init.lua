@@ -8,6 +8,9 @@ local M = {}
 ---@param opts? agent_ide.SetupOpts
 function M.setup(opts)
   require("agent_ide.config").setup(opts)
+  if vim.v.vim_did_enter == 1 then
+    require("agent_ide.keymaps").apply()
+  end
 end
 
 --- Who serves, who is connected, which diffs are open: a copy of what the host said last.

@@ -84,6 +84,13 @@ return {
       .. "repository itself is not written to.",
   },
   {
+    name = "keymaps",
+    types = { "boolean", "string" },
+    default = false,
+    description = "Define the key maps of |agent_ide-maps|: with true after <leader>a, with a string after "
+      .. "that. A key that is mapped already is left alone.",
+  },
+  {
     name = "do_not_share",
     types = { "string[]" },
     default = {

@@ -10,6 +10,7 @@
 ---@field log_level "debug"|"info"|"warn"|"error"
 ---@field track_selection boolean push the selection to connected agents
 ---@field track_changes boolean remember what a repository holds at each prompt
+---@field keymaps boolean|string default key maps, and what they begin with
 ---@field do_not_share string[] glob patterns of files that are never sent
 ---@field focus_after_send boolean go to the agent's terminal after sending
 ---@field terminal agent_ide.TerminalConfig
@@ -81,6 +82,7 @@
 ---@field log_level? "debug"|"info"|"warn"|"error"
 ---@field track_selection? boolean push the selection to connected agents
 ---@field track_changes? boolean remember what a repository holds at each prompt
+---@field keymaps? boolean|string default key maps, and what they begin with
 ---@field do_not_share? string[] glob patterns of files that are never sent
 ---@field focus_after_send? boolean go to the agent's terminal after sending
 ---@field terminal? agent_ide.TerminalOpts
