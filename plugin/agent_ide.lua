@@ -16,14 +16,12 @@ end
 
 --- One family of commands per agent: its name in the protocol, the commands' prefix, its title, and
 --- what the family does without.
+local lacks = { Start = true, Stop = true, SelectModel = true }
 local families = {
   { agent = "claude", prefix = "ClaudeCode", title = "Claude Code", lacks = {} },
-  {
-    agent = "copilot",
-    prefix = "CopilotCli",
-    title = "Copilot CLI",
-    lacks = { Start = true, Stop = true, SelectModel = true },
-  },
+  { agent = "copilot", prefix = "CopilotCli", title = "Copilot CLI", lacks = lacks },
+  { agent = "gemini", prefix = "GeminiCli", title = "Gemini CLI", lacks = lacks },
+  { agent = "qwen", prefix = "QwenCode", title = "Qwen Code", lacks = lacks },
 }
 
 local function complete_path(lead)

@@ -27,6 +27,10 @@ BINARIES = {
     # a script for Node 22 or newer
     "conformance": "node_modules/@modelcontextprotocol/conformance/dist/index.js",
     "copilot": "node_modules/@github/copilot-*/copilot",
+    # a script for Node 20 or newer
+    "gemini": "node_modules/@google/gemini-cli/bundle/gemini.js",
+    # a script for Node 22 or newer
+    "qwen": "node_modules/@qwen-code/qwen-code/cli.js",
     "stylua": "node_modules/@johnnymorganz/stylua-bin-*/stylua",
 }
 

@@ -290,4 +290,16 @@ return {
       },
     },
   },
+  require("agent_ide.schema.companion")({
+    name = "gemini",
+    title = "Gemini CLI",
+    prefix = "GeminiCli",
+    home = "TMPDIR",
+  }),
+  require("agent_ide.schema.companion")({
+    name = "qwen",
+    title = "Qwen Code",
+    prefix = "QwenCode",
+    home = "QWEN_HOME",
+  }),
 }

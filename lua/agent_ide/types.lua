@@ -17,6 +17,8 @@
 ---@field diff agent_ide.DiffConfig
 ---@field claude agent_ide.ClaudeConfig
 ---@field copilot agent_ide.CopilotConfig
+---@field gemini agent_ide.CompanionConfig
+---@field qwen agent_ide.CompanionConfig
 
 ---@class (exact) agent_ide.TerminalConfig
 ---@field provider "native"|"snacks"|"auto"|"external"|"none"|agent_ide.Provider
@@ -68,6 +70,16 @@
 ---@field diff_timeout_s? number
 ---@field max_body_bytes integer
 
+--- Of Gemini CLI, and of Qwen Code.
+---@class (exact) agent_ide.CompanionConfig
+---@field enabled boolean
+---@field command string|string[]
+---@field args string[]
+---@field ask_permission boolean
+---@field env table<string, string>
+---@field trust string[]|fun(folders: string[]): boolean
+---@field on_close "reject"|"terminal"
+
 ---@class (exact) agent_ide.Model
 ---@field name string shown in the menu
 ---@field value string argument for --model
@@ -89,6 +101,8 @@
 ---@field diff? agent_ide.DiffOpts
 ---@field claude? agent_ide.ClaudeOpts
 ---@field copilot? agent_ide.CopilotOpts
+---@field gemini? agent_ide.CompanionOpts
+---@field qwen? agent_ide.CompanionOpts
 
 ---@class (exact) agent_ide.TerminalOpts
 ---@field provider? "native"|"snacks"|"auto"|"external"|"none"|agent_ide.Provider
@@ -139,3 +153,12 @@
 ---@field on_close? "reject"|"terminal"
 ---@field diff_timeout_s? number
 ---@field max_body_bytes? integer
+
+---@class (exact) agent_ide.CompanionOpts
+---@field enabled? boolean
+---@field command? string|string[]
+---@field args? string[]
+---@field ask_permission? boolean
+---@field env? table<string, string>
+---@field trust? string[]|fun(folders: string[]): boolean
+---@field on_close? "reject"|"terminal"

@@ -13,6 +13,8 @@ from tests.support.neovim import REPO, Neovim
 
 HELP = REPO / "doc/agent_ide.txt"
 
+FAMILIES = ("ClaudeCode", "CopilotCli", "GeminiCli", "QwenCode", "AgentIde")
+
 
 @pytest.fixture
 def nvim(tmp_path: Path) -> Iterator[Neovim]:
@@ -41,16 +43,14 @@ def test_every_command_map_and_subcommand_has_a_tag(nvim: Neovim, tmp_path: Path
     tags = own_tags(nvim, tmp_path / "doc")
     nvim.command("let g:agent_ide = {'auto_start': v:false}")
     nvim.command("runtime plugin/agent_ide.lua")
-    commands = [
-        name for name in nvim.api.api.get_commands({}) if name.startswith(("Clau", "Copi", "Agent"))
-    ]
+    commands = [name for name in nvim.api.api.get_commands({}) if name.startswith(FAMILIES)]
     assert len(commands) >= 28
     assert {f":{name}" for name in commands} <= tags
     subcommands = nvim.api.funcs.getcompletion("AgentIde ", "cmdline")
     assert len(subcommands) >= 13
     assert {f":AgentIde-{name}" for name in subcommands} <= tags
     maps = [found["lhs"] for found in nvim.api.api.get_keymap("n")]
-    prefixes = ("<Plug>(Claude", "<Plug>(Copilot", "<Plug>(AgentIde")
+    prefixes = tuple(f"<Plug>({family}" for family in FAMILIES)
     ours = [lhs for lhs in maps if lhs.startswith(prefixes)]
     assert len(ours) >= 19
     assert set(ours) <= tags

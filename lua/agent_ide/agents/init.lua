@@ -14,6 +14,8 @@ local M = {}
 ---@field mode_flags? string[] arguments by which the user chooses a permission mode
 ---@field asking_mode? fun(help_text: string): string[] arguments of the mode that asks before edits;
 ---        none: it asks anyway
+---@field env? fun(): table<string, string> what its CLI needs in a terminal of ours, besides what the host
+---        says
 ---@field findings? fun(): agent_ide.Finding[] what keeps it from showing diffs here, for :checkhealth
 ---@field lock_folders? fun(): string[] where its CLI looks for IDEs
 ---@field model_args? fun(value: string): string[] arguments that start it with a model
@@ -26,7 +28,7 @@ local M = {}
 
 ---@return string[]
 function M.names()
-  return { "claude", "copilot" }
+  return { "claude", "copilot", "gemini", "qwen" }
 end
 
 ---@param name string
@@ -38,7 +40,7 @@ end
 
 --- The options of one agent.
 ---@param name string
----@return agent_ide.ClaudeConfig|agent_ide.CopilotConfig
+---@return agent_ide.ClaudeConfig|agent_ide.CopilotConfig|agent_ide.CompanionConfig
 function M.config(name)
   return require("agent_ide.config").get()[name]
 end

@@ -36,7 +36,10 @@ end
 ---@param server agent_ide.Server?
 ---@return table<string, string>
 function M.of(agent, server)
-  return vim.tbl_extend("force", proxies(), server and server.env or {}, agents.config(agent).env)
+  local own = agents.get(agent).env
+  local served = server and server.env or {}
+  local given = agents.config(agent).env
+  return vim.tbl_extend("force", proxies(), own and own() or {}, served, given)
 end
 
 --- What any agent's CLI needs in a terminal outside Neovim.
