@@ -1,12 +1,13 @@
 --- The host's process: start, watch, restart, stop.
 ---
---- Owns:     the job and what is known of it, the back-off, the version of this half.
---- Not here: the channel's use (rpc.lua), the venv (install.lua), what the host serves (status.lua).
+--- Owns:     the job and what is known of it, the back-off, the files it would leave.
+--- Not here: the channel's use (rpc.lua), the venv (install.lua), what the host serves (status.lua),
+---           what it is told first (facts.lua).
 local M = {}
 
 local uv = vim.uv
 
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))))
+local facts = require("agent_ide.facts")
 
 local BACK_OFF_MS = 200
 local UNWANTED_ENDS = 4
@@ -41,19 +42,6 @@ local state = { phase = "off", stderr = {}, ends = {} }
 ---@type string[]
 local files = {}
 
----@return string? version from pyproject.toml, where it lives
-local function read_version()
-  for line in io.lines(ROOT .. "/pyproject.toml") do
-    local found = line:match('^version = "(.-)"')
-    if found then
-      return found
-    end
-  end
-end
-
---- Read when this half is loaded: an update on disk does not change what runs.
-local VERSION = read_version()
-
 local function remove_files()
   for _, path in ipairs(files) do
     uv.fs_unlink(path)
@@ -68,33 +56,6 @@ local function clear_timer()
     state.timer:close()
     state.timer = nil
   end
-end
-
---- What the host is told first. Options that are not data (functions) are for this half only.
----@return table
-local function start_payload()
-  local function data_only(value)
-    if type(value) ~= "table" then
-      return type(value) ~= "function" and value or nil
-    end
-    local copy = vim.tbl_isempty(value) and value or vim.tbl_map(data_only, value)
-    return copy
-  end
-  local version = vim.version()
-  return {
-    version = VERSION,
-    config = data_only(require("agent_ide.config").get()),
-    editor = {
-      pid = vim.fn.getpid(),
-      version = ("%d.%d.%d"):format(version.major, version.minor, version.patch),
-      runtime_dir = require("agent_ide.rpc").runtime_dir(),
-      log_file = require("agent_ide.log").path(),
-      state_dir = vim.fs.joinpath(vim.fn.stdpath("state") --[[@as string]], "agent_ide"),
-      runtime = vim.env.VIMRUNTIME,
-      language = vim.v.lang,
-      shell = vim.o.shell,
-    },
-  }
 end
 
 local spawn
@@ -189,7 +150,7 @@ function spawn(python)
     "utf8",
     "-c",
     "import pynvim; pynvim.start_host()",
-    ROOT .. "/rplugin/python3/agent_ide_host.py",
+    facts.root .. "/rplugin/python3/agent_ide_host.py",
   }, { rpc = true, on_exit = on_exit, on_stderr = on_stderr })
   if not ok or job <= 0 then
     state.phase = "off"
@@ -203,7 +164,7 @@ function spawn(python)
   state.pid = vim.fn.jobpid(job)
   local rpc = require("agent_ide.rpc")
   rpc.attach(job)
-  rpc.notify("start", start_payload())
+  rpc.notify("start", facts.start())
   require("agent_ide.folders").watch()
 end
 
@@ -280,9 +241,9 @@ end
 ---@param reply agent_ide.Reply
 function M.on_hello(args, reply)
   state.version = args.version
-  if VERSION ~= args.version then
+  if facts.version ~= args.version then
     require("agent_ide.notify").show(
-      ("was updated from %s to %s: restart Neovim to use it"):format(VERSION, args.version),
+      ("was updated from %s to %s: restart Neovim to use it"):format(facts.version, args.version),
       "warn"
     )
   end
@@ -303,7 +264,7 @@ end
 
 ---@return agent_ide.host.Info
 function M.info()
-  return { phase = state.phase, pid = state.pid, version = state.version, root = ROOT }
+  return { phase = state.phase, pid = state.pid, version = state.version, root = facts.root }
 end
 
 return M
