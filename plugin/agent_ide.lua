@@ -106,13 +106,13 @@ local common_maps = {
 ---@param prefix string of the commands
 ---@param title string
 ---@param list { [1]: string, [2]: string, [3]: string, [4]: string }[]
----@param lacks table<string, boolean> names that are not defined
-local function define_maps(prefix, title, list, lacks)
+---@param missing table<string, boolean> names that are not defined
+local function define_maps(prefix, title, list, missing)
   for _, map in ipairs(list) do
     local keys = ("<Plug>(%s%s)"):format(prefix, map[2])
     local command = ("<Cmd>%s%s<CR>"):format(prefix, map[3])
     local opts = { noremap = true, desc = title .. ": " .. map[4] }
-    for mode in (lacks[map[2]] and "" or map[1]):gmatch(".") do
+    for mode in (missing[map[2]] and "" or map[1]):gmatch(".") do
       -- not vim.keymap.set: it takes three times as long, at every start of Neovim
       vim.api.nvim_set_keymap(mode, keys, command, opts)
     end
