@@ -41,7 +41,7 @@ local function set_mark(client)
     root = git or folder,
     is_git = git ~= nil,
     since_s = seconds + microseconds / 1e6,
-    title = require("agent_ide.agents").get(client.agent).title,
+    title = status.title(client.agent),
     prompted = (client.prompts or 0) > 0,
   }
   mark = fresh

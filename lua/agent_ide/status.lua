@@ -57,6 +57,19 @@ function M.get()
   return last
 end
 
+--- An agent's name for people, also of one whose CLI this plugin cannot start.
+---@param agent string
+---@return string
+function M.title(agent)
+  for _, server in ipairs(last.servers) do
+    if server.agent == agent then
+      return server.title
+    end
+  end
+  local agents = require("agent_ide.agents")
+  return vim.tbl_contains(agents.names(), agent) and agents.get(agent).title or agent
+end
+
 ---@param event string
 ---@param client agent_ide.Client
 local function announce(event, client)

@@ -53,7 +53,7 @@ local function render(status)
   end, status.reviews)
   local parts = connected(status)
   for _, client in ipairs(require("agent_ide.lost").list()) do
-    table.insert(parts, require("agent_ide.agents").get(client.agent).title .. " is gone")
+    table.insert(parts, require("agent_ide.status").title(client.agent) .. " is gone")
   end
   if #waiting > 0 then
     table.insert(parts, #waiting == 1 and "1 diff" or #waiting .. " diffs")
