@@ -68,6 +68,15 @@ class Config(msgspec.Struct, frozen=True):
         section = self.sections.get(name)
         return not isinstance(section, dict) or section.get("enabled") is not False
 
+    def shows_diffs(self, agent: str) -> bool:
+        """Whether the user wants to see the edits that an agent proposes."""
+        section = self.sections.get("diff")
+        if not isinstance(section, dict):
+            return True
+        return section.get("enabled") is not False and agent not in list(
+            section.get("disabled_agents") or ()
+        )
+
     def section(self, name: str, shape: type[T]) -> T:
         """The options of one protocol.
 

@@ -56,7 +56,7 @@ class Host:
         self._agents: list[Agent] = []
         self._tasks = Tasks()
         self._state = EditorState()
-        self._reviews = Reviews(self._editor, self._tasks, self._changed)
+        self._reviews = Reviews(self._editor, self._tasks, self._changed, config.shows_diffs)
         self._kernels = Kernels(self._changed)
         self._servers: dict[str, Running] = {}
         self._errors: dict[str, str] = {}
@@ -78,6 +78,7 @@ class Host:
             "review": self._on_review,
             "accept": self._on_accept,
             "reject": self._on_reject,
+            "undo": lambda payload: self._reviews.undo(),
             "close_diffs": lambda payload: self._reviews.close_by_user(self._reviews.open()),
             "mention": self._on_mention,
             "kernel": self._on_kernel,
@@ -181,6 +182,8 @@ class Host:
                     await self._reviews.accept(review, text)
             case "reject" if review is not None:
                 self._reviews.reject(review)
+            case "show" if review is not None:
+                self._reviews.show(review)
             case "closed" if review is not None:
                 self._reviews.view_closed(review)
 
@@ -192,9 +195,12 @@ class Host:
     def _on_reject(self, payload: dict[str, Any]) -> None:
         review = self._named(payload)
         if review is not None:
-            self._reviews.reject(review)
+            reason = payload.get("reason")
+            self._reviews.reject(review, lua.clean(str(reason)) if reason else None)
 
     def _named(self, payload: dict[str, Any]) -> Review | None:
+        if payload.get("id") is not None:
+            return self._reviews.by_id(int(payload["id"]))
         name = payload.get("name")
         review = self._reviews.by_name(lua.clean(str(name)) if name else None)
         if review is None:

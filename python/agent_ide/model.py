@@ -151,6 +151,8 @@ class Proposal:
     closing:  what the user's closing of the view means.
     when_stale: a sentence for people: what an accept leads to when the file is not any more what
               it was when the edit was proposed.
+    closings_after_reject: how often the agent closes the tab of a rejected edit before its prompt
+              takes text; 0: it takes none.
     when_emptied: a sentence for people: why an accept after which nothing is left of the text is
               refused; None: it is not.
     """
@@ -164,6 +166,7 @@ class Proposal:
     writes: Literal["accepted", "proposed"] = "accepted"
     closing: Literal["rejects", "hides"] = "rejects"
     when_stale: str = "The agent may fail, or overwrite it."
+    closings_after_reject: int = 0
     when_emptied: str | None = None
 
 

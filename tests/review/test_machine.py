@@ -23,6 +23,8 @@ FOLLOWS: dict[tuple[State, Event], tuple[State, list[Effect]]] = {
     (S.PENDING, E.REJECT): (S.REJECTED, [F.SETTLE, F.CLOSE_VIEW]),
     (S.PENDING, E.VIEW_CLOSED): (S.REJECTED, [F.SETTLE, F.CLOSE_VIEW]),
     (S.PENDING, E.WITHDRAW): (S.CANCELLED, [F.SETTLE, F.CLOSE_VIEW]),
+    (S.OPENING, E.SHELVE): (S.QUEUED, [F.HIDE_VIEW]),
+    (S.PENDING, E.SHELVE): (S.QUEUED, [F.HIDE_VIEW]),
     (S.PENDING, E.HIDE): (S.HIDDEN, [F.HIDE_VIEW]),
     (S.HIDDEN, E.TURN): (S.OPENING, [F.SHOW]),
     (S.HIDDEN, E.ACCEPT): (S.ACCEPTED, [F.SETTLE, F.AWAIT_WRITE]),
@@ -36,7 +38,8 @@ FOLLOWS: dict[tuple[State, Event], tuple[State, list[Effect]]] = {
 }
 
 IMPOSSIBLE = {
-    (S.QUEUED, E.SHOWN),
+    (S.QUEUED, E.SHELVE),
+    (S.HIDDEN, E.SHELVE),
     (S.QUEUED, E.SHOW_FAILED),
     (S.QUEUED, E.WRITTEN),
     (S.QUEUED, E.RELEASE),

@@ -19,7 +19,9 @@ from agent_ide.model import (
     Rejected,
     Verdict,
 )
+from agent_ide.review import reasons as reasons_module
 from agent_ide.review import writing as module
+from agent_ide.review.changes import Changes, count
 from agent_ide.review.machine import State
 from agent_ide.review.review import Review
 from agent_ide.review.reviews import Reviews
@@ -446,3 +448,168 @@ async def test_second_review_of_one_file_is_stale_when_the_first_is_accepted(des
     (desk.folder / "a.txt").write_text("1\n")
     await eventually(lambda: queued.stale == "changed on disk")
     assert not second.done()
+
+
+# -- the queue -------------------------------------------------------------------------------------
+
+
+async def test_user_looks_at_another_one_first(desk: Desk) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        desk.propose(name, name)
+    first = await desk.review("a.txt")
+    third = await desk.review("c.txt", State.QUEUED)
+    desk.reviews.show(third)
+    await desk.review("c.txt")
+    await eventually(lambda: list(desk.editor.views) == [third.id])
+    assert desk.editor.closed == [(first.id, "hidden")]
+    desk.reviews.show(third)
+    desk.reviews.reject(third)
+    # the first comes back by itself, before the second
+    await desk.review("a.txt")
+    assert (await desk.review("b.txt", State.QUEUED)).undecided
+    desk.reviews.show(first)
+    assert first.state is State.PENDING
+
+
+async def test_user_looks_at_another_one_while_the_first_waits_for_them(desk: Desk) -> None:
+    """A busy user has not seen the first one yet; what Neovim answers for it is late."""
+    desk.editor.free.clear()
+    desk.propose("a.txt", "1")
+    desk.propose("b.txt", "2")
+    first = await desk.review("a.txt", State.OPENING)
+    second = await desk.review("b.txt", State.QUEUED)
+    desk.reviews.show(second)
+    assert (first.state, second.state) == (State.QUEUED, State.OPENING)
+    desk.editor.free.set()
+    await desk.review("b.txt")
+    assert first.state is State.QUEUED
+    desk.reviews.reject(second)
+    await desk.review("a.txt")
+
+
+async def test_hidden_one_is_shown_again(desk: Desk) -> None:
+    proposal = Proposal(
+        "claude", "Claude Code", A, str(desk.folder / "a.txt"), "a.txt", "x", closing="hides"
+    )
+    asyncio.ensure_future(desk.reviews.propose(proposal))  # noqa: RUF006
+    review = await desk.review("a.txt")
+    desk.reviews.view_closed(review)
+    await desk.review("a.txt", State.HIDDEN)
+    desk.reviews.show(review)
+    await desk.review("a.txt")
+
+
+async def test_size_of_a_change_is_in_the_status(desk: Desk) -> None:
+    desk.propose("a.txt", "zero\none\nTWO\n")
+    status = (await desk.review("a.txt")).status()
+    assert (status["added"], status["removed"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        ("", "", Changes()),
+        ("a\n", "a\n", Changes()),
+        ("", "a\nb\n", Changes(2, 0, 1)),
+        ("a\nb\n", "", Changes(0, 2, 1)),
+        ("a\nb\nc\n", "a\nB\nc\n", Changes(1, 1, 1)),
+        ("a\nb\nc\nd\n", "A\nb\nc\nD\n", Changes(2, 2, 2)),
+        ("a\na\n", "a\na\na\n", Changes(1, 0, 1)),
+        ("a", "a\n", Changes(1, 1, 1)),
+        ("".join(f"{i}\n" for i in range(9000)), "x\n" * 3000, Changes(3000, 9000, 1)),
+    ],
+)
+def test_size_of_a_change(before: str, after: str, changes: Changes) -> None:
+    assert count(before, after) == changes
+
+
+async def test_diffs_can_be_off(tmp_path: Path) -> None:
+    editor, tasks = FakeEditor(), Tasks()
+    reviews = Reviews(editor, tasks, lambda: None, lambda agent: agent != "claude")
+    proposal = Proposal("claude", "Claude Code", A, str(tmp_path / "a.txt"), "a", "x")
+    verdict = await reviews.propose(proposal)
+    assert isinstance(verdict, Failed)
+    assert "switched diffs off" in verdict.reason
+    assert reviews.open() == []
+    await tasks.close()
+
+
+# -- after a verdict ------------------------------------------------------------------------------
+
+
+async def test_events_for_configurations(desk: Desk) -> None:
+    answer = desk.propose("a.txt", "one\nTWO\n")
+    review = await desk.review("a.txt")
+    await desk.reviews.accept(review, "one\nTWO\n")
+    await answer
+    (desk.folder / "a.txt").write_text("one\nTWO\n")
+    await eventually(lambda: not desk.reviews.open())
+    desk.reviews.reject(await started(desk, "b.txt"))
+    await eventually(lambda: len(desk.editor.announced) == 6)
+    assert [event for event, _ in desk.editor.announced] == [
+        *("opened", "accepted", "closed"),
+        *("opened", "rejected", "closed"),
+    ]
+    facts = {"agent": "claude", "path": str(desk.folder / "a.txt"), "tab_name": "a.txt"}
+    assert desk.editor.announced[0][1] == {**facts, "hunks": 1, "is_new": False}
+    assert desk.editor.announced[2][1]["verdict"] == "accepted"
+
+
+async def started(desk: Desk, name: str) -> Review:
+    desk.propose(name, "x")
+    return await desk.review(name)
+
+
+async def test_undo_of_the_last_accepted(desk: Desk) -> None:
+    await desk.reviews.undo()
+    assert desk.editor.notes == ["no accepted diff to undo"]
+    for name, text in [("a.txt", "one\nTWO\n"), ("new.txt", "new\n")]:
+        answer = desk.propose(name, text)
+        await desk.reviews.accept(await desk.review(name), text)
+        await answer
+        (desk.folder / name).write_text(text)
+        await eventually(lambda: not desk.reviews.open())
+    await eventually(lambda: len(desk.editor.reloaded) == 2)
+    await desk.reviews.undo()
+    await desk.reviews.undo()
+    assert desk.editor.buffers == {
+        str(desk.folder / "new.txt"): "",
+        str(desk.folder / "a.txt"): "one\ntwo\n",
+    }
+    assert "it was new" in desk.editor.notes[-2]
+    assert desk.editor.notes[-1] == "a.txt is as before that edit, unsaved; :w writes it"
+
+
+async def rejected_with_a_reason(desk: Desk) -> None:
+    desk.editor.prompts["claude"] = ""
+    proposal = Proposal(
+        *("claude", "Claude Code", A, str(desk.folder / "a.txt"), "a.txt", "x"),
+        closings_after_reject=2,
+    )
+    answer = asyncio.ensure_future(desk.reviews.propose(proposal))
+    review = await desk.review("a.txt")
+    assert review.status()["carries_reason"] is True
+    desk.reviews.reject(review, "use a set")
+    assert isinstance(await answer, Rejected)
+
+
+async def test_reason_comes_into_the_prompt_after_the_second_closing(desk: Desk) -> None:
+    await rejected_with_a_reason(desk)
+    desk.reviews.tab_closed("claude", A, "a.txt")
+    desk.reviews.tab_closed("claude", B, "a.txt")
+    desk.reviews.tab_closed("claude", A, "b.txt")
+    await asyncio.sleep(0)
+    assert desk.editor.prompts == {"claude": ""}
+    desk.reviews.tab_closed("claude", A, "a.txt")
+    await eventually(lambda: desk.editor.prompts["claude"] == "use a set")
+    desk.reviews.tab_closed("claude", A, "a.txt")
+    assert desk.editor.notes == []
+
+
+async def test_reason_that_is_not_taken_is_said(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reasons_module, "PATIENCE_S", 0.01)
+    await rejected_with_a_reason(desk)
+    await eventually(lambda: desk.editor.notes)
+    assert "did not take the reason" in desk.editor.notes[0]

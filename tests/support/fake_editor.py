@@ -8,10 +8,11 @@ Not here: Neovim. tests/editor runs the same cases on this and on the real one, 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_ide.editor.port import CloseReason, Level
+from agent_ide.editor.port import CloseReason, Level, ReviewEvent
 from agent_ide.errors import EditorError
 from agent_ide.model import (
     NotebookTarget,
@@ -55,6 +56,7 @@ class FakeEditor:
         self.notebook: NotebookTarget | None = None
         self.resumed: list[ReviewId] = []
         self.questions: list[str] = []
+        self.announced: list[tuple[ReviewEvent, dict[str, Any]]] = []
         self.agrees = True
         self.tracking = False
         self.status: dict[str, Any] = {}
@@ -143,6 +145,9 @@ class FakeEditor:
 
     def notify(self, message: str, level: Level = "info") -> None:
         self.notes.append(message)
+
+    def announce(self, review: ReviewId, event: ReviewEvent, facts: Mapping[str, Any]) -> None:
+        self.announced.append((event, dict(facts)))
 
     def track(self, enabled: bool) -> None:
         self.tracking = enabled

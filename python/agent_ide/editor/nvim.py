@@ -13,12 +13,13 @@ import asyncio
 import itertools
 import os
 import tempfile
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 import pynvim
 
-from agent_ide.editor.port import CloseReason, Level
+from agent_ide.editor.port import CloseReason, Level, ReviewEvent
 from agent_ide.errors import EditorError
 from agent_ide.model import (
     Diagnostic,
@@ -148,6 +149,9 @@ class NvimEditor:
 
     def notify(self, message: str, level: Level = "info") -> None:
         self._send(0, "notify", {"message": message, "level": level})
+
+    def announce(self, review: ReviewId, event: ReviewEvent, facts: Mapping[str, Any]) -> None:
+        self._send(0, "review.event", {"id": review, "event": event, **facts})
 
     def track(self, enabled: bool) -> None:
         self._send(0, "track", {"enabled": enabled})

@@ -6,6 +6,7 @@ Not here: Neovim (nvim.py), what was pushed already (state.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from agent_ide.model import (
@@ -18,12 +19,15 @@ from agent_ide.model import (
     Selection,
 )
 
-__all__ = ["CloseReason", "Editor", "Level"]
+__all__ = ["CloseReason", "Editor", "Level", "ReviewEvent"]
 
 Level = Literal["info", "warn", "error"]
 
 CloseReason = Literal["accepted", "rejected", "withdrawn", "hidden"]
 """Why a view goes. withdrawn: what the user typed into it is kept; hidden: it may come again."""
+
+
+ReviewEvent = Literal["opened", "accepted", "rejected", "closed"]
 
 
 class Editor(Protocol):
@@ -77,6 +81,9 @@ class Editor(Protocol):
 
     def notify(self, message: str, level: Level = "info") -> None:
         """Tell the user one line; returns at once."""
+
+    def announce(self, review: ReviewId, event: ReviewEvent, facts: Mapping[str, Any]) -> None:
+        """Tell the user's configuration what became of a review; returns at once."""
 
     def track(self, enabled: bool) -> None:
         """Start or stop pushing selection, buffers, folders and diagnostics."""

@@ -4,6 +4,7 @@ Owns:     which state follows which event, and with which effects.
 Not here: who waits, whose turn it is (reviews.py); windows (lua/agent_ide/diff).
 
     QUEUED --its turn--> OPENING --shown--> PENDING <--hide/turn--> HIDDEN
+                            +---shelve: back to QUEUED
                             |                  |--accept--> ACCEPTED --written, released--> CLOSED
                             |                  |--reject--> REJECTED --view gone----------> CLOSED
                             |                  |--withdraw-> CANCELLED --view gone--------> CLOSED
@@ -34,6 +35,7 @@ class Event(enum.Enum):
     SHOWN = "the view is visible"
     SHOW_FAILED = "the view could not be opened"
     HIDE = "the view goes, the question stays"
+    SHELVE = "another one is shown in its place, its turn comes again"
     ACCEPT = "the user accepts"
     REJECT = "the user rejects"
     VIEW_CLOSED = "the user has closed the view"
@@ -68,6 +70,8 @@ _TABLE: dict[tuple[State, Event], tuple[State, tuple[Effect, ...]]] = {
     (_S.OPENING, _E.SHOWN): (_S.PENDING, ()),
     (_S.OPENING, _E.SHOW_FAILED): (_S.FAILED, _SETTLE_CLOSE),
     (_S.PENDING, _E.HIDE): (_S.HIDDEN, (_F.HIDE_VIEW,)),
+    (_S.OPENING, _E.SHELVE): (_S.QUEUED, (_F.HIDE_VIEW,)),
+    (_S.PENDING, _E.SHELVE): (_S.QUEUED, (_F.HIDE_VIEW,)),
     **{(state, _E.ACCEPT): (_S.ACCEPTED, _ACCEPT) for state in UNDECIDED},
     **{(state, _E.REJECT): (_S.REJECTED, _SETTLE_CLOSE) for state in UNDECIDED},
     **{(state, _E.WITHDRAW): (_S.CANCELLED, _SETTLE_CLOSE) for state in UNDECIDED},
@@ -82,7 +86,7 @@ _LATE: frozenset[tuple[State, Event]] = frozenset(
     # what was on its way when the state changed: the first verdict counts
     [(_S.PENDING, _E.SHOWN)]
     + [(_S.HIDDEN, event) for event in (_E.SHOWN, _E.VIEW_CLOSED, _E.HIDE)]
-    + [(_S.QUEUED, event) for event in (_E.HIDE, _E.VIEW_CLOSED)]
+    + [(_S.QUEUED, event) for event in (_E.SHOWN, _E.HIDE, _E.VIEW_CLOSED)]
     + [(_S.OPENING, _E.HIDE)]
     + [
         (state, event)

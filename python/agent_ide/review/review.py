@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_ide.model import Accepted, Proposal, ReviewId, Verdict
+from agent_ide.review.changes import Changes
 from agent_ide.review.machine import UNDECIDED, State
 
 __all__ = ["Disk", "Review"]
@@ -62,6 +63,9 @@ class Review:
         before:      the file when the edit was proposed.
         disk:        the file when it was last looked at; after an accept: when that was given.
         stale:       for people, why the edit does not fit the file any more; None: it does.
+        changes:     how much the proposal changes of what was there before.
+        shows:       how often its view was asked for; an answer to an earlier one is late.
+        opened:      its view has been visible.
         deciding:    an accept is on its way: the file is looked at, the user is asked.
         verdict:     set once, by the first decision.
         client_gone: its client is not connected any more.
@@ -73,6 +77,9 @@ class Review:
     before: Disk = field(default_factory=Disk)
     disk: Disk = field(default_factory=Disk)
     stale: str | None = None
+    changes: Changes = field(default_factory=Changes)
+    shows: int = 0
+    opened: bool = False
     deciding: bool = False
     state: State = State.QUEUED
     verdict: Verdict | None = None
@@ -112,6 +119,19 @@ class Review:
     def same_file(self, other: Review) -> bool:
         return os.path.realpath(self.path) == os.path.realpath(other.path)
 
+    def facts(self) -> dict[str, Any]:
+        """What an event says of it (doc/channel.md)."""
+        facts: dict[str, Any] = {
+            "agent": self.proposal.agent,
+            "path": self.path,
+            "tab_name": self.proposal.tab_name,
+            "hunks": self.changes.hunks,
+            "is_new": self.is_new,
+        }
+        if self.verdict is not None:
+            facts["verdict"] = type(self.verdict).__name__.lower()
+        return facts
+
     def status(self) -> dict[str, Any]:
         """Its entry in the host's status (doc/channel.md)."""
         proposal = self.proposal
@@ -125,6 +145,9 @@ class Review:
             "tab_name": proposal.tab_name,
             "state": self.state.value,
             "is_new": self.is_new,
+            "added": self.changes.added,
+            "removed": self.changes.removed,
+            "carries_reason": proposal.closings_after_reject > 0,
         }
         if self.stale is not None:
             entry["stale"] = self.stale

@@ -26,7 +26,9 @@ from agent_ide.model import (
     ReviewId,
     Verdict,
 )
+from agent_ide.review.changes import count
 from agent_ide.review.machine import OPEN, Effect, Event, State, step
+from agent_ide.review.reasons import Reasons
 from agent_ide.review.review import Disk, Review
 from agent_ide.review.watch import look, wait_changed
 from agent_ide.review.writing import Writing
@@ -40,11 +42,20 @@ logger = logging.getLogger(__name__)
 class Reviews:
     """All reviews of this editor; one is shown at a time, the others wait in order."""
 
-    def __init__(self, editor: Editor, tasks: Tasks, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        editor: Editor,
+        tasks: Tasks,
+        on_change: Callable[[], None],
+        is_enabled: Callable[[str], bool] = lambda agent: True,
+    ) -> None:
         self._editor = editor
         self._tasks = tasks
         self._on_change = on_change
+        self._is_enabled = is_enabled
         self._writing = Writing(editor)
+        self._reasons = Reasons(editor, tasks)
+        self._wanted: Review | None = None
         self._reviews: dict[ReviewId, Review] = {}
         self._last_id = 0
 
@@ -56,6 +67,8 @@ class Reviews:
         Args:
             timeout_s: after this without a verdict it is withdrawn; None waits for ever.
         """
+        if not self._is_enabled(proposal.agent):
+            return Failed("the user has switched diffs off; ask in the terminal")
         self._last_id += 1
         # in the set before anything is waited for: arrival is the order, and its client may go
         review = Review.of(ReviewId(self._last_id), proposal)
@@ -64,6 +77,7 @@ class Reviews:
         self._on_change()
         try:
             review.before = await asyncio.to_thread(look, proposal.path)
+            review.changes = await asyncio.to_thread(count, review.before.text or "", proposal.text)
             self._note_disk(review, review.before)
             self._tasks.spawn(self._watch_disk(review), f"watch {review.id}")
             self._next_turn()
@@ -123,6 +137,10 @@ class Reviews:
             self._apply(review, Event.RELEASE)
             self._tasks.spawn(self._writing.after_release(review), f"after release {review.id}")
 
+    def tab_closed(self, agent: str, client: ClientId, tab_name: str) -> None:
+        """A client has closed a tab, whether or not there still is a review of that name."""
+        self._reasons.closed(agent, client, tab_name)
+
     def client_gone(self, client: ClientId) -> None:
         """Its pending reviews go; an accepted one stays until written or closed by the user."""
         mine = self.of_client(client)
@@ -167,10 +185,28 @@ class Reviews:
         self._note_disk(review, await asyncio.to_thread(look, review.path))
         return True
 
-    def reject(self, review: Review) -> None:
+    def reject(self, review: Review, reason: str | None = None) -> None:
+        """The user says no; the reason is put into the agent's prompt once that is there."""
         if review.undecided:
+            if reason:
+                self._reasons.keep(review, reason)
             review.verdict = Rejected(RejectedBy.COMMAND)
             self._apply(review, Event.REJECT)
+
+    def show(self, review: Review) -> None:
+        """The user wants to see this one now; the one that is shown goes back into the queue."""
+        if review.state not in (State.QUEUED, State.HIDDEN):
+            return
+        self._wanted = review
+        for other in list(self._reviews.values()):
+            if other.state in (State.OPENING, State.PENDING):
+                self._apply(other, Event.SHELVE)
+        self._wanted = None
+        self._apply(review, Event.TURN)
+
+    async def undo(self) -> None:
+        """Bring the last accepted review's file back to what it was, as unsaved changes."""
+        await self._writing.undo()
 
     def view_closed(self, review: Review) -> None:
         """The user has closed the view: a rejection, unless the agent asks in its own terminal."""
@@ -216,7 +252,10 @@ class Reviews:
     # -- effects ------------------------------------------------------------------------------
 
     def _apply(self, review: Review, event: Event) -> None:
-        review.state, effects = step(review.state, event)
+        before = review.state
+        review.state, effects = step(before, event)
+        if review.state is not before:
+            self._announce(review)
         for effect in effects:
             self._run(review, effect)
         if review.state is State.CLOSED:
@@ -224,6 +263,19 @@ class Reviews:
         if review.state not in (State.OPENING, State.PENDING):
             self._next_turn()
         self._on_change()
+
+    def _announce(self, review: Review) -> None:
+        """Tell configurations that listen."""
+        match review.state:
+            case State.PENDING if not review.opened:
+                review.opened = True
+                self._editor.announce(review.id, "opened", review.facts())
+            case State.ACCEPTED:
+                self._editor.announce(review.id, "accepted", review.facts())
+            case State.REJECTED:
+                self._editor.announce(review.id, "rejected", review.facts())
+            case State.CLOSED:
+                self._editor.announce(review.id, "closed", review.facts())
 
     def _run(self, review: Review, effect: Effect) -> None:
         match effect:
@@ -246,7 +298,7 @@ class Reviews:
     def _next_turn(self) -> None:
         """Show the oldest that waits, unless one is shown."""
         undecided = [review for review in self._reviews.values() if review.undecided]
-        if any(review.state in (State.OPENING, State.PENDING) for review in undecided):
+        if self._wanted or any(r.state in (State.OPENING, State.PENDING) for r in undecided):
             return
         for review in undecided:
             if review.state is State.QUEUED:
@@ -258,14 +310,19 @@ class Reviews:
             if other.accepted:
                 # it waits for its client to write; the user's eyes are for the next one
                 await self._close_view(other, "hidden")
+        review.shows += 1
+        attempt = review.shows
         try:
             await self._editor.show_review(review.id, review.proposal, review.is_new)
         except EditorError as error:
+            if review.shows != attempt or review.state is State.QUEUED:
+                return
             if review.undecided:
                 review.verdict = Failed(str(error))
             self._apply(review, Event.SHOW_FAILED)
         else:
-            self._apply(review, Event.SHOWN)
+            if review.shows == attempt:
+                self._apply(review, Event.SHOWN)
 
     def _close_reason(self, review: Review) -> CloseReason:
         match review.verdict:

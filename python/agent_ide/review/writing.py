@@ -1,6 +1,7 @@
 """From the accept until the agent has written the file, and the editor has taken it up.
 
-Owns:     the wait for the write, which reviews are waited for after their client let them go.
+Owns:     the wait for the write, which reviews are waited for after their client let them go,
+          what was written and can be undone.
 Not here: the lifecycle (machine.py); how a file is looked at (watch.py); the merge (lua/).
 Source:   doc/decisions/002-watch-the-file-after-release.md.
 """
@@ -23,6 +24,9 @@ logger = logging.getLogger(__name__)
 WRITE_PATIENCE_S = 10.0
 """After this without a write the user is told."""
 
+MOST_UNDOABLE = 20
+"""Each keeps two texts of a file."""
+
 
 class Writing:
     """Looks after the files of decided reviews."""
@@ -30,6 +34,7 @@ class Writing:
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
         self._released: set[Review] = set()
+        self._undoable: list[tuple[Review, str]] = []
 
     def concerns(self, review: Review) -> bool:
         """Whether an agent is about to write this file after another review was accepted."""
@@ -87,8 +92,10 @@ class Writing:
         """Take up what the agent has written; the user's own version goes on top, unsaved."""
         path, verdict = review.path, review.verdict
         # what the last look saw may be the agent's own text already
-        seen = await asyncio.to_thread(read_lf, path) != review.disk.text
-        base = review.disk if seen else review.before
+        written = await asyncio.to_thread(read_lf, path)
+        base = review.disk if written != review.disk.text else review.before
+        if review.expected is not None and written is not None:
+            self._undoable = [*self._undoable[1 - MOST_UNDOABLE :], (review, written)]
         try:
             await self._editor.reload_file(path, base.data or b"")
             if isinstance(verdict, Accepted) and verdict.text != review.expected:
@@ -99,6 +106,20 @@ class Writing:
                 )
         except EditorError as error:
             logger.warning("! %s was not reloaded: %s", path, error)
+
+    async def undo(self) -> None:
+        """The last accepted review's file as it was before, unsaved; later changes of it stay."""
+        if not self._undoable:
+            self._editor.notify("no accepted diff to undo")
+            return
+        review, written = self._undoable.pop()
+        try:
+            await self._editor.merge_into_buffer(review.path, written, review.disk.text or "")
+        except EditorError as error:
+            self._editor.notify(f"{review.name}: {error}", "error")
+            return
+        left = "it was new: delete it if you want" if review.is_new else ":w writes it"
+        self._editor.notify(f"{review.name} is as before that edit, unsaved; {left}")
 
     async def _written_within(self, review: Review, patience_s: float | None) -> bool:
         """False as well when the review is closed meanwhile."""

@@ -295,6 +295,7 @@ class ClaudeTools:
                 path,
                 tab_name,
                 arguments.new_file_contents,
+                closings_after_reject=2,
                 when_stale="Claude makes its edit anew in the file as it is now, or fails.",
             )
         )
@@ -305,6 +306,7 @@ class ClaudeTools:
         return messages.answer_verdict(tab_name, verdict)
 
     async def _close_tab(self, client: ClientId, arguments: TabArguments) -> ToolResult:
+        self._reviews.tab_closed(AGENT, client, arguments.tab_name)
         review = self._reviews.find(AGENT, arguments.tab_name)
         others = review is not None and review.accepted and review.proposal.client != client
         if review is not None and not others:
