@@ -22,50 +22,6 @@ local function tell_host(event, payload)
   end
 end
 
----@param review agent_ide.Review
----@param verdict "accept"|"reject"
-local function decide(review, verdict)
-  -- the view knows what the user has changed in the proposal; the host only what was proposed
-  if not require("agent_ide.diff").decide(review.id, verdict) then
-    tell_host(verdict, { name = review.tab_name })
-  end
-end
-
---- The review that a command without a name means, as far as it is clear: the one under the
---- cursor, else the only one that is shown.
----@param waiting agent_ide.Review[]
----@return agent_ide.Review?
-local function meant(waiting)
-  for _, review in ipairs(waiting) do
-    if review.id == vim.b.agent_ide_review then
-      return review
-    end
-  end
-  local shown = vim.tbl_filter(function(review)
-    return review.state == "pending"
-  end, waiting)
-  return #shown == 1 and shown[1] or #waiting == 1 and waiting[1] or nil
-end
-
---- Settle a review, from wherever the command was given.
----@param verdict "accept"|"reject"
----@param tab_name? string nil: no name was given
-function M.settle(verdict, tab_name)
-  local waiting = vim.tbl_filter(function(review)
-    return review.state ~= "accepted" and (not tab_name or review.tab_name == tab_name)
-  end, require("agent_ide.status").get().reviews)
-  if #waiting == 0 then
-    return refuse(tab_name and "no open diff is called " .. tab_name or "no diff awaits a verdict")
-  end
-  local review = meant(waiting)
-  if review then
-    return decide(review, verdict)
-  end
-  require("agent_ide.subcommands").choose_review(waiting, function(chosen)
-    decide(chosen, verdict)
-  end)
-end
-
 ---@param agent string
 local function select_model(agent)
   local spec, terminal = agents.get(agent), require("agent_ide.terminal")
@@ -133,10 +89,10 @@ local family = {
     require("agent_ide.send_commands").tree(agent, cmd)
   end,
   DiffAccept = function()
-    M.settle("accept")
+    require("agent_ide.diff.commands").settle("accept")
   end,
   DiffDeny = function()
-    M.settle("reject")
+    require("agent_ide.diff.commands").settle("reject")
   end,
   CloseAllDiffs = function()
     tell_host("close_diffs")

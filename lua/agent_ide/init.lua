@@ -19,6 +19,29 @@ function M.status()
   return vim.deepcopy(require("agent_ide.status").get())
 end
 
+--- The diffs that are open, oldest first.
+---@return agent_ide.Review[]
+function M.reviews()
+  return M.status().reviews
+end
+
+--- Accept a diff, with what was changed in it.
+---@param id? integer from `reviews()`; nil: the one under the cursor, else the only one shown
+---@return boolean settled
+---@return string? problem
+function M.accept(id)
+  return require("agent_ide.diff.commands").settle_by_id("accept", id)
+end
+
+--- Reject a diff.
+---@param id? integer from `reviews()`; nil: the one under the cursor, else the only one shown
+---@param reason? string put into the agent's prompt where that can be done
+---@return boolean settled
+---@return string? problem
+function M.reject(id, reason)
+  return require("agent_ide.diff.commands").settle_by_id("reject", id, reason)
+end
+
 --- For a statusline: agents that are connected and diffs that wait, "" when there is nothing to say.
 ---@return string
 function M.statusline()

@@ -244,7 +244,7 @@ function M.take_up(buf, path, base, on_done)
   }, 1)
 end
 
---- Put `theirs` into the file's buffer; three-way when the buffer has unsaved changes of its own.
+--- Put `theirs` into the file's buffer; three-way when the buffer does not hold `base`.
 ---@param args { path: string, base: agent_ide.PackedText, theirs: agent_ide.PackedText }
 ---@param reply agent_ide.Reply
 function M.merge(args, reply)
@@ -258,7 +258,7 @@ function M.merge(args, reply)
     vim.bo[buf].buflisted = true
     reply(nil, { conflicts = conflicts })
   end
-  if not vim.bo[buf].modified then
+  if plain(text.read(buf)) == base then
     put(buf, theirs)
     done(0)
   elseif has_git() then

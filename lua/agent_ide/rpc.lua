@@ -26,6 +26,7 @@ local routes = {
   ["notebook.read"] = { "agent_ide.notebook", "read" },
   ["review.show"] = { "agent_ide.diff", "show" },
   ["review.close"] = { "agent_ide.diff", "close" },
+  ["review.event"] = { "agent_ide.diff.events", "receive" },
   ["review.read"] = { "agent_ide.diff", "read" },
   ["review.resume"] = { "agent_ide.diff", "resume" },
   ["review.keep"] = { "agent_ide.diff.kept", "receive" },

@@ -120,45 +120,7 @@ return {
     description = "Go to the agent's terminal after something was sent to it.",
   },
   require("agent_ide.schema.terminal"),
-  {
-    name = "diff",
-    description = "How an edit that an agent proposes is shown.",
-    options = {
-      {
-        name = "layout",
-        types = { "string" },
-        choices = { "vertical", "horizontal" },
-        default = "vertical",
-        description = "Old text and proposal side by side, or one above the other.",
-      },
-      {
-        name = "focus",
-        types = { "boolean" },
-        default = true,
-        description = "The proposal gets the cursor when it opens while you are in Normal mode in a "
-          .. "file's window. From any other mode, or from the agent's terminal, it never does.",
-      },
-      {
-        name = "keys",
-        or_false = true,
-        description = "Keys of the proposal's buffer while it awaits your verdict.",
-        options = {
-          {
-            name = "accept",
-            types = { "string", "false" },
-            default = "<localleader>y",
-            description = "Accept the proposal as it stands in the buffer.",
-          },
-          {
-            name = "reject",
-            types = { "string", "false" },
-            default = "<localleader>n",
-            description = "Reject the proposal.",
-          },
-        },
-      },
-    },
-  },
+  require("agent_ide.schema.diff"),
   {
     name = "claude",
     description = "Claude Code.",

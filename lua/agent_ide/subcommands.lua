@@ -6,58 +6,6 @@ local M = {}
 
 local notify = require("agent_ide.notify")
 
----@return agent_ide.Review[]
-local function reviews()
-  return require("agent_ide.status").get().reviews
-end
-
----@return string[]
-local function waiting_names()
-  return vim
-    .iter(reviews())
-    :filter(function(review)
-      return review.state ~= "accepted"
-    end)
-    :map(function(review)
-      return review.tab_name
-    end)
-    :totable()
-end
-
----@param review agent_ide.Review
----@return string
-local function describe(review)
-  local whose = review.title .. (review.client_gone and ", which is gone" or "")
-  local path = vim.fn.fnamemodify(review.path, ":~:.")
-  return ("%s: %s (%s)"):format(review.state, path, whose)
-end
-
---- Let the user choose a review.
----@param choices agent_ide.Review[]
----@param on_choice fun(review: agent_ide.Review)
-function M.choose_review(choices, on_choice)
-  vim.ui.select(choices, {
-    prompt = "Diffs:",
-    kind = "agent_ide.review",
-    format_item = describe,
-  }, function(review)
-    if review then
-      on_choice(review)
-    end
-  end)
-end
-
-local function pick_review()
-  if #reviews() == 0 then
-    return notify.show("no diff is open")
-  end
-  M.choose_review(reviews(), function(review)
-    if not require("agent_ide.diff").focus(review.id) then
-      notify.show("this diff has no window: " .. describe(review))
-    end
-  end)
-end
-
 local function open_log()
   local path = require("agent_ide.log").path()
   if not vim.uv.fs_stat(path) then
@@ -93,6 +41,23 @@ end
 ---@field run fun(argument: string?, cmd: vim.api.keyset.create_user_command.command_args)
 ---@field complete? fun(): string[]
 
+---@param verdict "accept"|"reject"
+---@return agent_ide.Subcommand
+local function settling(verdict)
+  return {
+    run = function(argument, cmd)
+      local commands = require("agent_ide.diff.commands")
+      if cmd.bang then
+        return commands.settle_all(verdict, argument)
+      end
+      commands.settle(verdict, argument)
+    end,
+    complete = function()
+      return require("agent_ide.diff.commands").names()
+    end,
+  }
+end
+
 ---@type table<string, agent_ide.Subcommand>
 local subcommands = {
   start = {
@@ -115,19 +80,26 @@ local subcommands = {
       require("agent_ide.status_window").open()
     end,
   },
-  accept = {
-    run = function(tab_name)
-      require("agent_ide.commands").settle("accept", tab_name)
+  accept = settling("accept"),
+  reject = settling("reject"),
+  diffs = {
+    run = function()
+      require("agent_ide.diff.commands").pick()
     end,
-    complete = waiting_names,
   },
-  reject = {
-    run = function(tab_name)
-      require("agent_ide.commands").settle("reject", tab_name)
+  layout = {
+    run = function(name)
+      require("agent_ide.diff.commands").layout(name)
     end,
-    complete = waiting_names,
+    complete = function()
+      return require("agent_ide.diff.view").LAYOUTS
+    end,
   },
-  diffs = { run = pick_review },
+  undo = {
+    run = function()
+      require("agent_ide.diff.commands").undo()
+    end,
+  },
   log = { run = open_log },
   install = {
     run = function(extra)
@@ -206,10 +178,16 @@ end
 function M.run(cmd)
   -- what follows the name is one argument: names of tabs hold spaces
   local name, argument = cmd.args:match("^(%S*)%s*(.-)%s*$")
+  -- the ! may stand behind the word, where people write it
+  local word, bang = name:match("^(%a+)(!?)$")
+  name = word or name
   local subcommand = subcommands[name == "" and "status" or name]
   if not subcommand then
     local message = "there is no :AgentIde %s, only %s"
     return notify.show(message:format(name, table.concat(names(), ", ")), "warn")
+  end
+  if bang == "!" then
+    cmd.bang = true
   end
   subcommand.run(argument ~= "" and argument or nil, cmd)
 end

@@ -75,7 +75,7 @@ end
 function M.hunks(old, new)
   local diff = vim.text.diff or vim.diff
   local function joined(lines)
-    return table.concat(lines, "\n") .. "\n"
+    return table.concat(lines, "\n") .. (#lines > 0 and "\n" or "")
   end
   return diff(joined(old), joined(new), { result_type = "indices" }) --[[@as integer[][] ]]
 end

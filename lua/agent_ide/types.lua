@@ -42,11 +42,22 @@
 ---@field right string|false
 
 ---@class (exact) agent_ide.DiffConfig
----@field layout "vertical"|"horizontal"
+---@field enabled boolean
+---@field disabled_agents string[]
+---@field layout agent_ide.diff.Layout
+---@field tab boolean in a tab page of its own
 ---@field focus boolean the proposal may take the cursor
+---@field attention "none"|"bell"|"osc9"
 ---@field keys false|agent_ide.DiffKeys
+---@field terminal_keys agent_ide.DiffTerminalKeys
 
 ---@class (exact) agent_ide.DiffKeys
+---@field accept string|false
+---@field reject string|false
+---@field accept_hunk string|false
+---@field reject_hunk string|false
+
+---@class (exact) agent_ide.DiffTerminalKeys
 ---@field accept string|false
 ---@field reject string|false
 
@@ -126,11 +137,22 @@
 ---@field right? string|false
 
 ---@class (exact) agent_ide.DiffOpts
----@field layout? "vertical"|"horizontal"
+---@field enabled? boolean
+---@field disabled_agents? string[]
+---@field layout? agent_ide.diff.Layout
+---@field tab? boolean in a tab page of its own
 ---@field focus? boolean the proposal may take the cursor
+---@field attention? "none"|"bell"|"osc9"
 ---@field keys? false|agent_ide.DiffKeysOpts
+---@field terminal_keys? agent_ide.DiffTerminalKeysOpts
 
 ---@class (exact) agent_ide.DiffKeysOpts
+---@field accept? string|false
+---@field reject? string|false
+---@field accept_hunk? string|false
+---@field reject_hunk? string|false
+
+---@class (exact) agent_ide.DiffTerminalKeysOpts
 ---@field accept? string|false
 ---@field reject? string|false
 

@@ -230,6 +230,44 @@ function M.when_free(run)
   })
 end
 
+--- Whether a window may open now without interrupting anybody: Normal mode, nothing begun, nothing
+--- recorded, no prompt. Who types into a terminal is not interrupted by one elsewhere.
+---@return boolean
+function M.is_calm()
+  return (M.in_normal_mode() or api.nvim_get_mode().mode == "t")
+    and vim.fn.reg_recording() == ""
+    and vim.fn.getcmdwintype() == ""
+end
+
+--- Run a function once `is_calm`.
+---@param run fun() at once where it is
+---@return fun()? cancel nil: it has run
+function M.when_calm(run)
+  if M.is_calm() then
+    run()
+    return nil
+  end
+  local cancelled = false
+  local id ---@type integer
+  id = api.nvim_create_autocmd({ "SafeState", "TermEnter" }, {
+    desc = "agent_ide: show what has waited",
+    callback = function()
+      if not cancelled and M.is_calm() then
+        cancelled = true
+        -- scheduled: windows are not opened in the middle of an autocommand
+        vim.schedule(run)
+      end
+      return cancelled
+    end,
+  })
+  return function()
+    if not cancelled then
+      cancelled = true
+      api.nvim_del_autocmd(id)
+    end
+  end
+end
+
 --- Run a function once the user is in Normal mode: what they type must not land elsewhere.
 ---@param run fun()
 function M.when_in_normal_mode(run)

@@ -113,6 +113,30 @@ class Reviews:
         self.nvim.wait_event("review", lambda payload: payload == {"id": number, "event": "closed"})
         wait_until(lambda: self.proposal(number) == 0, "the proposal's end")
 
+    def status(self, *reviews: dict[str, Any]) -> None:
+        """Say which reviews there are: what is not named is that of an ordinary one."""
+        entries = []
+        for review in reviews:
+            request = self.request(number=review["id"])
+            own = {key: request[key] for key in ("path", "tab_name", "is_new")}
+            ordinary = {"agent": "claude", "title": "Claude Code", "client": "claude-1"}
+            state = {"client_gone": False, "state": "pending", "added": 1, "removed": 1}
+            entries.append({**ordinary, **own, **state, **review})
+        self.nvim.call("status", {"servers": [], "clients": [], "reviews": entries})
+
+    def winbars(self) -> list[str]:
+        """What the winbars of the current tab page show, left to right, top to bottom."""
+        code = """
+            vim.cmd.redraw()
+            return vim.tbl_map(function(win)
+              local bar = vim.wo[win].winbar
+              return bar == "" and "" or vim.api.nvim_eval_statusline(bar, {
+                winid = win, use_winbar = true, maxwidth = vim.api.nvim_win_get_width(win),
+              }).str
+            end, vim.api.nvim_tabpage_list_wins(0))
+        """
+        return [str(bar).strip() for bar in self.nvim.lua(code)]
+
     # -- what is there ---------------------------------------------------------------------
 
     def told(self) -> list[str]:

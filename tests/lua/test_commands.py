@@ -242,7 +242,7 @@ def test_a_verdict_counts_with_what_the_user_changed(desk: Bed, command: str, ve
 def test_a_review_without_a_view_is_settled_by_the_host(desk: Bed) -> None:
     push_status(desk.nvim, reviews=[{**REVIEW, "state": "hidden"}])
     desk.nvim.command("ClaudeCodeDiffDeny")
-    assert desk.nvim.wait_event("reject") == {"name": "edit of a.txt"}
+    assert desk.nvim.wait_event("reject") == {"id": 1}
 
 
 def test_a_name_chooses_the_review(desk: Bed) -> None:

@@ -31,12 +31,20 @@ def told(nvim: Neovim) -> list[str]:
     return list(nvim.lua("return _G.told"))
 
 
+KEYS = {
+    "accept": "<localleader>y",
+    "reject": "<localleader>n",
+    "accept_hunk": "<localleader>hy",
+    "reject_hunk": "<localleader>hn",
+}
+
+
 def test_everything_has_a_default_without_setup(nvim: Neovim) -> None:
     config = nvim.lua(GET)
     assert config["install"] == "auto"
     assert config["terminal"]["side"] == "right"
     assert config["terminal"]["keys"]["newline"] == "<S-CR>"
-    assert config["diff"]["keys"] == {"accept": "<localleader>y", "reject": "<localleader>n"}
+    assert config["diff"]["keys"] == KEYS
     assert config["claude"]["command"] == "claude"
     assert "python" not in config
     assert told(nvim) == []
@@ -70,14 +78,14 @@ def test_the_global_is_read_without_setup(nvim: Neovim) -> None:
 def test_lists_are_replaced_and_groups_are_merged(nvim: Neovim) -> None:
     config = setup(nvim, {"do_not_share": ["*.secret"], "diff": {"keys": {"accept": False}}})
     assert config["do_not_share"] == ["*.secret"]
-    assert config["diff"]["keys"] == {"accept": False, "reject": "<localleader>n"}
+    assert config["diff"]["keys"] == {**KEYS, "accept": False}
 
 
 def test_a_group_can_be_switched_off_and_on_again(nvim: Neovim) -> None:
     nvim.lua("vim.g.agent_ide = { diff = { keys = false } }")
     assert setup(nvim, {})["diff"]["keys"] is False
     config = setup(nvim, {"diff": {"keys": {"reject": "x"}}})
-    assert config["diff"]["keys"] == {"accept": "<localleader>y", "reject": "x"}
+    assert config["diff"]["keys"] == {**KEYS, "reject": "x"}
 
 
 def test_the_users_own_table_is_not_shared(nvim: Neovim) -> None:

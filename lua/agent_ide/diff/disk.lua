@@ -22,6 +22,29 @@ local function strip_cr(buf)
   end
 end
 
+--- Fill the buffer with the file as it is now.
+---@param buf integer
+---@param review agent_ide.diff.Request
+---@param proposal agent_ide.diff.Proposal
+function M.load(buf, review, proposal)
+  local options = vim.bo[buf]
+  options.modifiable = true
+  options.readonly = false
+  api.nvim_buf_set_lines(buf, 0, -1, true, {})
+  local stat = uv.fs_stat(review.path)
+  if stat and stat.type == "file" then
+    local problem = require("agent_ide.text").read_file(buf, review.path)
+    if problem then
+      require("agent_ide.log").warn("the old side of review %d: %s", review.id, problem)
+    elseif options.fileformat == "unix" and not proposal.original:find("\r\n", 1, true) then
+      strip_cr(buf)
+    end
+  end
+  options.modified = false
+  options.modifiable = false
+  options.readonly = true
+end
+
 --- Make the buffer.
 ---@param review agent_ide.diff.Request
 ---@param proposal agent_ide.diff.Proposal
@@ -36,19 +59,9 @@ function M.new(review, proposal)
   options.swapfile = false
   options.modeline = false
   options.undolevels = -1
+  M.load(buf, review, proposal)
   local stat = uv.fs_stat(review.path)
-  if stat and stat.type == "file" then
-    local problem = require("agent_ide.text").read_file(buf, review.path)
-    if problem then
-      require("agent_ide.log").warn("the old side of review %d: %s", review.id, problem)
-    elseif options.fileformat == "unix" and not proposal.original:find("\r\n", 1, true) then
-      strip_cr(buf)
-    end
-  end
   require("agent_ide.diff.proposal").highlight(buf, proposal.filetype, stat and stat.size or 0)
-  options.modified = false
-  options.modifiable = false
-  options.readonly = true
   vim.b[buf].agent_ide_review = review.id
   return buf
 end

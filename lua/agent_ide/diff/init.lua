@@ -1,14 +1,15 @@
 --- Reviews as the user sees them: show one, close it, tell the host what the user decided.
 ---
---- Owns:     the reviews that have a proposal's buffer, by id.
---- Not here: their lifecycle (the host's), windows (`split.lua`), the buffer (`proposal.lua`).
+--- Owns:     the reviews that have a proposal's buffer, by id; the one that the user has asked for.
+--- Not here: their lifecycle (the host's), windows (`view.lua`), the buffer (`proposal.lua`).
 local M = {}
 
-local label = require("agent_ide.diff.label")
+local facts = require("agent_ide.diff.facts")
 local kept = require("agent_ide.diff.kept")
 local notify = require("agent_ide.notify")
 local rpc = require("agent_ide.rpc")
 local typed_write = require("agent_ide.diff.typed_write")
+local views = require("agent_ide.diff.view")
 local windows = require("agent_ide.windows")
 
 ---@alias agent_ide.ReviewId integer
@@ -25,29 +26,24 @@ local windows = require("agent_ide.windows")
 
 ---@alias agent_ide.diff.Reason "accepted"|"rejected"|"withdrawn"|"hidden"
 
---- A way to show a review.
----@class agent_ide.diff.View
----@field close fun(self) take the windows away, leave the rest as it was
----@field focus fun(self) put the cursor into the proposal
----@field has_cursor fun(self): boolean
----@field label fun(self, state: string) show what can be done, or what is awaited
-
 ---@class agent_ide.diff.Shown
 ---@field request agent_ide.diff.Request
 ---@field proposal agent_ide.diff.Proposal
 ---@field view? agent_ide.diff.View nil while it loads, or is hidden
 ---@field told? "accept"|"reject" what the host was told; the host closes the view
 ---@field leaving? agent_ide.diff.Reason why it is to close, while the user still types in it
+---@field waiting? fun(reason: string?) it is to open once the user is free; call it to end that wait,
+---                                     with a reason the host is told why it does not open
+---@field old_buf? integer the file on disk, while there is a view
+---@field hunks? agent_ide.diff.Hunk[] as they were last
+---@field stale? string as the host said last
 
 ---@type table<agent_ide.ReviewId, agent_ide.diff.Shown>
 local reviews = {}
 
----@param shown agent_ide.diff.Shown
-local function relabel(shown)
-  if shown.view then
-    shown.view:label(label.state(shown))
-  end
-end
+--- It opens with the cursor as soon as the host shows it.
+---@type agent_ide.ReviewId?
+local wanted
 
 ---@param shown agent_ide.diff.Shown
 ---@param event "accept"|"reject"
@@ -59,13 +55,13 @@ local function tell(shown, event, packed)
   end
   shown.told = event
   shown.proposal:freeze()
-  relabel(shown)
+  views.label(shown)
 end
 
 ---@param shown agent_ide.diff.Shown
 local function accept(shown)
   if shown.told or shown.leaving then
-    return notify.show(label.state(shown))
+    return notify.show(facts.state(shown))
   end
   tell(shown, "accept", rpc.pack_text(shown.proposal:text()))
 end
@@ -77,20 +73,6 @@ local function reject(shown)
   end
 end
 
----@param buf integer
----@param shown agent_ide.diff.Shown
-local function map_keys(buf, shown)
-  local keys = require("agent_ide.config").get().diff.keys
-  for name, decide in pairs({ accept = accept, reject = reject }) do
-    local key = keys and keys[name]
-    if key then
-      vim.keymap.set("n", key, function()
-        decide(shown)
-      end, { buffer = buf, desc = name .. " the change proposed by " .. shown.request.agent })
-    end
-  end
-end
-
 --- Forget a review whose windows are gone.
 ---@param shown agent_ide.diff.Shown
 local function drop(shown)
@@ -99,14 +81,6 @@ local function drop(shown)
   require("agent_ide.reload").guard_ends_soon(shown.request.path)
   if next(reviews) == nil then
     typed_write.stop()
-  end
-end
-
----@param shown agent_ide.diff.Shown
-local function close_view(shown)
-  if shown.view then
-    shown.view:close()
-    shown.view = nil
   end
 end
 
@@ -125,12 +99,12 @@ end
 local function close(shown, reason)
   shown.leaving = nil
   if reason == "hidden" then
-    return close_view(shown)
+    return views.close(shown)
   end
   if reason == "withdrawn" then
     keep(shown)
   end
-  close_view(shown)
+  views.close(shown)
   drop(shown)
 end
 
@@ -140,7 +114,7 @@ local function closed_by_user(shown)
   if shown.leaving then
     return close(shown, shown.leaving)
   end
-  close_view(shown)
+  views.close(shown)
   local closed = { id = shown.request.id, event = "closed" }
   local waits = not shown.told and rpc.notify("review", closed)
   if waits and shown.request.closing == "hides" then
@@ -163,24 +137,72 @@ local function written(shown, typed)
 end
 
 ---@param shown agent_ide.diff.Shown
----@param reply agent_ide.Reply
-local function open_view(shown, reply)
-  local view, problem = require("agent_ide.diff.split").open(
-    shown.request,
-    shown.proposal,
-    function()
-      closed_by_user(shown)
-    end
-  )
-  if not view then
-    drop(shown)
-    return reply(problem)
+---@return boolean
+local function may_edit(shown)
+  local state = facts.state(shown)
+  if state then
+    notify.show(state)
   end
-  shown.view = view
-  view:label(label.state(shown))
-  map_keys(shown.proposal.buf, shown)
-  map_keys(view.old_buf, shown)
-  reply()
+  return state == nil
+end
+
+---@param shown agent_ide.diff.Shown
+---@param take_cursor? boolean
+---@return string? problem
+local function open_view(shown, take_cursor)
+  local opened = views.open(shown, take_cursor, function()
+    closed_by_user(shown)
+  end)
+  if not opened then
+    drop(shown)
+    return "there is no room for a diff"
+  end
+  require("agent_ide.diff.keys").map(shown, function(verdict)
+    M.decide(shown.request.id, verdict)
+  end, function()
+    return may_edit(shown)
+  end)
+end
+
+---@param shown agent_ide.diff.Shown
+local function tell_waiting(shown)
+  local message = "%s proposes a change of %s: it opens when you are back in Normal mode"
+  local name = vim.fs.basename(shown.request.path)
+  require("agent_ide.diff.attention").call(message:format(shown.request.agent, name))
+end
+
+--- Open the view without interrupting anybody: a busy user is told, and sees it later.
+---@param shown agent_ide.diff.Shown
+---@param reply agent_ide.Reply
+local function open_when_calm(shown, reply)
+  local id = shown.request.id
+  local function open(take_cursor)
+    if reviews[id] ~= shown or not shown.proposal:is_alive() then
+      return reply("closed before it was shown")
+    end
+    reply(open_view(shown, take_cursor))
+  end
+  if wanted == id then
+    wanted = nil
+    return windows.when_free(function()
+      open(true)
+    end)
+  end
+  local cancel = windows.when_calm(function()
+    shown.waiting = nil
+    open()
+  end)
+  if cancel then
+    tell_waiting(shown)
+    shown.waiting = function(reason)
+      shown.waiting = nil
+      cancel()
+      if reason then
+        return reply(reason)
+      end
+      open(true)
+    end
+  end
 end
 
 ---@param request agent_ide.diff.Request
@@ -195,12 +217,7 @@ local function show_new(request, proposed, reply)
     written(shown, typed)
   end)
   shown.proposal:load(function()
-    windows.when_free(function()
-      if reviews[request.id] == shown and shown.proposal:is_alive() then
-        return open_view(shown, reply)
-      end
-      reply("closed before it was shown")
-    end)
+    open_when_calm(shown, reply)
   end)
 end
 
@@ -213,9 +230,7 @@ function M.show(args, reply)
   if shown and shown.view then
     return reply()
   elseif shown and shown.proposal:is_alive() then
-    return windows.when_free(function()
-      open_view(shown, reply)
-    end)
+    return open_when_calm(shown, reply)
   end
   show_new({
     id = args.id,
@@ -237,10 +252,13 @@ function M.close(args, reply)
   if not shown then
     return reply()
   end
+  if shown.waiting then
+    shown.waiting("closed before it was shown")
+  end
   shown.leaving = args.reason
-  local typing_in_it = shown.view and shown.view:has_cursor() and not windows.in_normal_mode()
+  local typing_in_it = shown.view and shown.view.frame:has_cursor() and not windows.in_normal_mode()
   if typing_in_it then
-    shown.view:label(label.state(shown))
+    views.label(shown)
     windows.when_in_normal_mode(function()
       if reviews[args.id] == shown and shown.leaving then
         close(shown, shown.leaving)
@@ -273,7 +291,7 @@ function M.resume(args, reply)
   if shown and shown.told and not shown.leaving then
     shown.told = nil
     shown.proposal:thaw()
-    relabel(shown)
+    views.label(shown)
   end
   reply()
 end
@@ -301,14 +319,53 @@ function M.focus(id)
   local shown = reviews[id]
   if not shown or not shown.proposal:is_alive() then
     return false
-  end
-  if not shown.view then
-    open_view(shown, function() end)
+  elseif shown.waiting then
+    shown.waiting()
+  elseif not shown.view then
+    open_view(shown, true)
   end
   if shown.view then
-    shown.view:focus()
+    shown.view.frame:focus()
   end
   return shown.view ~= nil
+end
+
+--- The user wants to see a review, also one whose turn has not come.
+---@param id agent_ide.ReviewId
+function M.present(id)
+  local shown = reviews[id]
+  if shown and (shown.view or shown.waiting or shown.told) then
+    M.focus(id)
+  elseif rpc.notify("review", { id = id, event = "show" }) then
+    wanted = id
+  else
+    notify.show("the host is not running: :AgentIde start", "warn")
+  end
+end
+
+--- The windows of a review, while it is shown.
+---@param id agent_ide.ReviewId
+---@return agent_ide.diff.Frame?
+function M.frame(id)
+  local shown = reviews[id]
+  return shown and shown.view and shown.view.frame
+end
+
+--- Show the open reviews in another layout, and later ones too.
+---@param layout agent_ide.diff.Layout
+function M.set_layout(layout)
+  views.choose(layout)
+  for _, shown in pairs(vim.tbl_extend("keep", {}, reviews)) do
+    if shown.view then
+      local win = shown.view.frame:win()
+      local cursor = vim.api.nvim_win_get_cursor(win)
+      local had_cursor = shown.view.frame:has_cursor()
+      views.close(shown)
+      if not open_view(shown, had_cursor) then
+        vim.api.nvim_win_set_cursor(shown.view.frame:win(), cursor)
+      end
+    end
+  end
 end
 
 --- The host has ended: nobody waits for a verdict any more.

@@ -1,7 +1,7 @@
 --- Where a review opens, and whether it gets the cursor.
 ---
 --- Owns:     nothing.
---- Not here: which windows are for editing (`windows.lua`), the windows of the view (`split.lua`).
+--- Not here: which windows are for editing (`windows.lua`), the windows themselves (`frame.lua`).
 local M = {}
 
 local api = vim.api
@@ -22,7 +22,6 @@ local MIN_WIDTH, MIN_HEIGHT = 10, 3
 local function may_focus()
   return require("agent_ide.config").get().diff.focus
     and windows.in_normal_mode()
-    and vim.fn.reg_recording() == ""
     and windows.is_file(api.nvim_get_current_win())
 end
 
@@ -46,25 +45,31 @@ local function has_room(win, parts, vertical)
   return height >= parts * (MIN_HEIGHT + 1) and width >= MIN_WIDTH
 end
 
----@param vertical boolean old and proposal side by side
+---@param count integer how many windows it has
+---@param vertical boolean they are side by side
+---@param take_cursor? boolean nil: where that interrupts nobody
 ---@return agent_ide.diff.Place
-function M.find(vertical)
+function M.find(count, vertical, take_cursor)
   local current = api.nvim_get_current_win()
-  local focus = may_focus()
+  local focus = take_cursor
+  if focus == nil then
+    focus = may_focus()
+  end
   local tab = { focus = focus, kind = "tab", win = current }
-  if has_diff() then
+  if require("agent_ide.config").get().diff.tab or (count > 1 and has_diff()) then
     return tab
   end
   -- a user who keeps the cursor keeps the window under it, too
   local win = windows.find_editing(not focus and current or nil)
-  if win and has_room(win, 2, vertical) then
+  if win and has_room(win, count, vertical) then
     return { focus = focus, kind = "instead", win = win }
   end
   local base = windows.find_base()
   local editing = windows.is_editing(base)
   local side = editing and (vertical and "right" or "below") or windows.roomy_side(base)
   local across = side == "left" or side == "right"
-  if has_room(base, across == vertical and 3 or 2, across) and has_room(base, 2, vertical) then
+  local parts = across == vertical and count + 1 or 2
+  if has_room(base, parts, across) and has_room(base, count, vertical) then
     return { focus = focus, kind = "beside", win = base, side = side }
   end
   return tab

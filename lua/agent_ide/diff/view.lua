@@ -1,0 +1,165 @@
+--- A review's view: which kind it is, and what keeps it up to date.
+---
+--- Owns:     the layout that the user has chosen for this session; of a shown review its view, the
+---           old side's buffer and the hunks.
+--- Not here: how a kind looks (`split.lua`, `inline.lua`), when one opens (`init.lua`).
+local M = {}
+
+local api = vim.api
+local facts = require("agent_ide.diff.facts")
+local hunks = require("agent_ide.diff.hunks")
+
+--- Above this the differences are looked for when the user has finished typing, not at every key.
+local LARGE_BYTES = 512 * 1024
+
+M.LAYOUTS = { "vertical", "horizontal", "inline" }
+
+---@alias agent_ide.diff.Layout "vertical"|"horizontal"|"inline"
+
+--- nil: as the option says.
+---@type agent_ide.diff.Layout?
+local chosen
+
+--- A way to show a review.
+---@class agent_ide.diff.View
+---@field frame agent_ide.diff.Frame
+---@field label fun(self, facts: agent_ide.diff.Facts) say what it is and what can be done
+---@field refresh fun(self, hunks: agent_ide.diff.Hunk[]) show the differences as they are now
+---@field close fun(self) take the windows away, leave the rest as it was
+
+---@return agent_ide.diff.Layout
+function M.layout()
+  return chosen or require("agent_ide.config").get().diff.layout
+end
+
+---@param layout agent_ide.diff.Layout
+function M.choose(layout)
+  chosen = layout
+end
+
+---@param shown agent_ide.diff.Shown
+local function compare(shown)
+  shown.hunks = hunks.between(shown.old_buf, shown.proposal.buf)
+  shown.view:refresh(shown.hunks)
+end
+
+--- Say anew what there is to say.
+---@param shown agent_ide.diff.Shown
+function M.label(shown)
+  if shown.view then
+    shown.view:label(facts.of(shown, shown.hunks))
+  end
+end
+
+--- The text of one side has changed.
+---@param shown agent_ide.diff.Shown
+function M.refresh(shown)
+  if shown.view and shown.proposal:is_alive() then
+    compare(shown)
+    M.label(shown)
+  end
+end
+
+--- The host's status has changed: the file may be another one now.
+---@param shown agent_ide.diff.Shown
+local function on_status(shown)
+  local entry = vim.iter(require("agent_ide.status").get().reviews):find(function(review)
+    return review.id == shown.request.id
+  end)
+  local stale = entry and entry.stale
+  if stale ~= shown.stale then
+    shown.stale = stale
+    require("agent_ide.diff.disk").load(shown.old_buf, shown.request, shown.proposal)
+    return M.refresh(shown)
+  end
+  M.label(shown)
+end
+
+---@param shown agent_ide.diff.Shown
+local function keep_up_to_date(shown)
+  local large = #shown.proposal.original > LARGE_BYTES
+  local group = api.nvim_create_augroup("agent_ide.diff.view." .. shown.request.id, {})
+  api.nvim_create_autocmd(
+    large and { "TextChanged", "InsertLeave" } or { "TextChanged", "TextChangedI", "TextChangedP" },
+    {
+      group = group,
+      buffer = shown.proposal.buf,
+      callback = function()
+        M.refresh(shown)
+      end,
+    }
+  )
+  api.nvim_create_autocmd({ "WinResized", "VimResized", "BufModifiedSet", "BufWritePost" }, {
+    group = group,
+    callback = vim.schedule_wrap(function()
+      M.label(shown)
+    end),
+  })
+  api.nvim_create_autocmd("User", {
+    group = group,
+    pattern = "AgentIdeStatus",
+    callback = vim.schedule_wrap(function()
+      if shown.view then
+        on_status(shown)
+      end
+    end),
+  })
+end
+
+---@param shown agent_ide.diff.Shown
+local function tell_tab(shown)
+  local message = "%s proposes a change of %s: see tab page %d"
+  local name = vim.fs.basename(shown.request.path)
+  local number = api.nvim_tabpage_get_number(shown.view.frame.tab)
+  require("agent_ide.diff.attention").call(message:format(shown.request.agent, name, number))
+end
+
+--- Open the view.
+---@param shown agent_ide.diff.Shown
+---@param take_cursor? boolean nil: where that interrupts nobody
+---@param on_broken fun() a window of it is gone; called once at most, never after `close`
+---@return boolean opened false: there is no room
+function M.open(shown, take_cursor, on_broken)
+  require("agent_ide.diff.highlights").define()
+  local layout = M.layout()
+  shown.old_buf = require("agent_ide.diff.disk").new(shown.request, shown.proposal)
+  local kind = layout == "inline" and "agent_ide.diff.inline" or "agent_ide.diff.split"
+  shown.view = require(kind).open(shown, {
+    vertical = layout == "vertical",
+    take_cursor = take_cursor,
+    on_broken = on_broken,
+  })
+  if not shown.view then
+    M.close(shown)
+    return false
+  end
+  M.refresh(shown)
+  keep_up_to_date(shown)
+  local frame, first = shown.view.frame, shown.hunks[1]
+  if first then
+    api.nvim_win_set_cursor(frame:win(), { hunks.lnum(first), 0 })
+    shown.view:refresh(shown.hunks)
+  end
+  if frame.focused then
+    frame:focus()
+  elseif frame.tab_is_ours then
+    tell_tab(shown)
+  end
+  return true
+end
+
+--- Take the view away; the proposal's buffer stays.
+---@param shown agent_ide.diff.Shown
+function M.close(shown)
+  pcall(api.nvim_del_augroup_by_name, "agent_ide.diff.view." .. shown.request.id) -- never opened
+  if shown.view then
+    shown.view:close()
+    shown.view = nil
+  end
+  if shown.old_buf and api.nvim_buf_is_valid(shown.old_buf) then
+    api.nvim_buf_delete(shown.old_buf, { force = true })
+  end
+  shown.old_buf = nil
+end
+
+return M
