@@ -153,6 +153,14 @@ else
   })
 end
 
+vim.api.nvim_create_autocmd("SessionLoadPost", {
+  group = group,
+  desc = "agent_ide: take the windows of diffs out of a session",
+  callback = function()
+    require("agent_ide.diff.session").clean()
+  end,
+})
+
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = group,
   desc = "agent_ide: stop the host",

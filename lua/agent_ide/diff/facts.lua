@@ -4,6 +4,10 @@
 --- Not here: how it is put into words and room (`label.lua`); the lifecycle (the host's).
 local M = {}
 
+---@class agent_ide.diff.Note
+---@field [1] string in words
+---@field [2] string where there is little room
+
 ---@class agent_ide.diff.Facts
 ---@field id integer
 ---@field agent string
@@ -13,7 +17,7 @@ local M = {}
 ---@field of integer how many wait
 ---@field added? integer lines; nil: too large to count all the time
 ---@field removed? integer
----@field notes string[] what a user should know, the most important first
+---@field notes agent_ide.diff.Note[] what a user should know, the most important first
 ---@field state? string what is awaited instead of a verdict
 
 --- Whether a verdict is awaited from the user.
@@ -46,20 +50,20 @@ end
 
 ---@param request agent_ide.diff.Request
 ---@param entry? agent_ide.Review
----@return string[]
+---@return agent_ide.diff.Note[]
 local function notes(request, entry)
   local found = {}
   if entry and entry.stale then
-    table.insert(found, entry.stale)
+    table.insert(found, { entry.stale, entry.stale })
   end
   if has_unsaved_changes(request.path) then
-    table.insert(found, "your unsaved changes are not in this diff")
+    table.insert(found, { "your unsaved changes are not in this diff", "unsaved changes" })
   end
   if request.writes == "proposed" then
-    table.insert(found, request.agent .. " writes its own text")
+    table.insert(found, { request.agent .. " writes its own text", "own text" })
   end
   if request.is_new and not vim.uv.fs_stat(vim.fs.dirname(request.path)) then
-    table.insert(found, "new folder")
+    table.insert(found, { "new folder", "new folder" })
   end
   return found
 end

@@ -154,10 +154,13 @@ local function notes(facts)
   if #facts.notes == 0 then
     return { forms = { {} } }
   end
-  local function run(words)
+  local function run(form, count)
+    local words = vim.tbl_map(function(note)
+      return note[form]
+    end, vim.list_slice(facts.notes, 1, count))
     return { { table.concat(words, ", "), group = "AgentIdeWarning" } }
   end
-  return { forms = { run(facts.notes), run({ facts.notes[1] }), {} } }
+  return { forms = { run(1, #facts.notes), run(2, #facts.notes), run(2, 1), {} } }
 end
 
 ---@param facts agent_ide.diff.Facts
@@ -193,7 +196,7 @@ function M.old(facts, width)
   local name = {
     forms = { { { what .. ": " .. path } }, { { what .. ": " .. basename } }, { { basename } } },
   }
-  return fit({ name, notes(facts) }, { 2, 1, 1, 2 }, width, facts.id)
+  return fit({ name, notes(facts) }, { 2, 1, 2, 1, 2 }, width, facts.id)
 end
 
 --- Of the proposal beside it.
@@ -213,10 +216,10 @@ end
 function M.alone(facts, width)
   local all = vim.deepcopy(facts)
   if facts.is_new then
-    table.insert(all.notes, "new file")
+    table.insert(all.notes, { "new file", "new file" })
   end
   local pieces = { title(all), turn(all), counts(all), notes(all), state(all) }
-  local order = facts.state and { 3, 2, 4, 1, 5, 4, 5 } or { 5, 5, 4, 1, 5, 3, 2, 4, 5 }
+  local order = facts.state and { 3, 2, 4, 4, 1, 5, 4, 5 } or { 5, 4, 5, 4, 1, 5, 3, 2, 4, 5 }
   return fit(pieces, order, width, facts.id)
 end
 

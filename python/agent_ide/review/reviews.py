@@ -79,6 +79,7 @@ class Reviews:
             review.before = await asyncio.to_thread(look, proposal.path)
             review.changes = await asyncio.to_thread(count, review.before.text or "", proposal.text)
             self._note_disk(review, review.before)
+            self._on_change()
             self._tasks.spawn(self._watch_disk(review), f"watch {review.id}")
             self._next_turn()
             await asyncio.wait({review.waiter}, timeout=timeout_s)
