@@ -132,6 +132,14 @@ class Editor:
 
     # -- driving ---------------------------------------------------------------------------
 
+    def paste(self, lines: Sequence[str]) -> None:
+        """Paste as a terminal emulator does: a large text in parts."""
+        text = "\n".join(lines)
+        parts = [text[at : at + 30000] for at in range(0, len(text), 30000)]
+        for number, part in enumerate(parts):
+            phase = 1 if number == 0 else 3 if number == len(parts) - 1 else 2
+            self.nvim.call("nvim_paste", part, True, phase)
+
     def feed(self, keys: str) -> None:
         """Type keys as a user does, in `<Esc>` notation, and wait until they are taken in."""
         self.nvim.call("nvim_input", keys)

@@ -61,3 +61,17 @@ def test_the_terminal_is_toggled_and_the_prompt_gets_what_is_sent(bed: Bed) -> N
     editor.feed(":ClaudeCodeFocus<CR>")
     wait_until(lambda: editor.mode() == "t", "terminal mode")
     assert not screen.shows(ANSWER)
+
+
+def test_shift_enter_is_a_line_break_and_a_large_paste_is_one(bed: Bed) -> None:
+    bed.write("a.txt", "one\n")
+    editor = start_inside(bed)
+    screen = editor.terminal
+    screen.type("first")
+    screen.wait_for(rf"{PROMPT}[^\n]*first")
+    editor.feed("<S-CR>")
+    screen.type("second")
+    screen.wait_for(rf"{PROMPT}[^\n]*first[^\n]*\n[^\n]*second")
+    editor.paste([f"line {number} {'x' * 60}" for number in range(3000)])
+    screen.wait_for(r"second[^\n]*\[Pasted text #1 \+2999 lines\]")
+    assert not screen.shows("Pasted text #2")

@@ -54,3 +54,14 @@ def test_a_cli_in_a_plain_terminal_gets_what_is_sent(bed: Bed) -> None:
     wait_until(lambda: editor.mode() == "nt", "terminal-normal mode")
     editor.feed("<C-w>pggVj:CopilotCliSend<CR>")
     screen.wait_for(rf"{PROMPT} @a\.txt:1-2\b")
+
+
+def test_shift_enter_is_a_line_break(bed: Bed) -> None:
+    bed.write("a.txt", "one\n")
+    editor = start_inside(bed, ":CopilotCli<CR>")
+    screen = editor.terminal
+    screen.type("first")
+    screen.wait_for(rf"{PROMPT}[^\n]*first")
+    editor.feed("<S-CR>")
+    screen.type("second")
+    screen.wait_for(rf"{PROMPT}[^\n]*first[^\n]*\n[^\n]*second")

@@ -66,7 +66,7 @@ def test_a_float_is_hidden_and_shown_as_it_was(tmp_path: Path) -> None:
         config = desk.nvim.lua("return vim.api.nvim_win_get_config(0)")
         assert config["relative"] == "editor"
         assert (config["width"], config["height"]) == (83, 22)
-        assert config["title"] == [[" Claude Code "]]
+        assert config["title"][0][0] == " Claude Code "
         desk.nvim.lua("vim.o.columns = 60")
         assert desk.nvim.eval("winwidth(0)") == 49
         desk.nvim.command("ClaudeCode")
