@@ -46,7 +46,8 @@ lock: deps-dev ## Pin all third parties anew, with hashes
 LOCK := .venv/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
   --generate-hashes --no-annotate --no-emit-index-url
 
-install: ## Build the plugin's own venv for your Neovim, as the plugin does at its first start
+install: ## Build the plugin's own venv for your Neovim, as the plugin does at its first start; tag the help
+	$$(scripts/find-nvim) --clean --headless -c "helptags doc" -c q
 	$$(scripts/find-nvim) -l build.lua
 
 ## --- running ----------------------------------------------------------------------------------
