@@ -70,8 +70,9 @@ def own_folders(folder: Path) -> dict[str, str]:
 
 def play(project: Path) -> int:
     """Open Neovim in this terminal with an agent beside the file."""
-    socket = project.parent / "nvim.sock"
-    command = [str(ROOT / "scripts/nvim"), "-n", "--listen", str(socket), "-c", "ClaudeCode"]
+    pid_file = project.parent / "nvim.pid"
+    tell = f"call writefile([getpid()], {str(pid_file)!r})"
+    command = [str(ROOT / "scripts/nvim"), "-n", "--cmd", tell, "-c", "ClaudeCode"]
     env = dict(os.environ)
     missing = [agent for agent in AGENTS if not shutil.which(agent)]
     if missing == list(AGENTS):
@@ -83,10 +84,23 @@ def play(project: Path) -> int:
             signal.signal(number, lambda *_: screen.terminate())
         code = screen.wait()
     # the Neovim behind the screen ends a moment later, and would make its folders again
+    pid = int(pid_file.read_text()) if pid_file.exists() else 0
     end = time.monotonic() + LIMIT_S
-    while socket.exists() and time.monotonic() < end:
+    while pid and runs(pid) and time.monotonic() < end:
         time.sleep(0.02)
     return code
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that only waits for its parent does not."""
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc").is_dir()
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 class Rehearsal:
