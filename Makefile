@@ -105,6 +105,10 @@ format: deps-dev ## Format all code
 doc: deps ## Write the options into doc/agent_ide.txt
 	$$(scripts/find-nvim) --clean -l scripts/gen_help.lua
 
+.PHONY: pictures
+pictures: deps ## Draw the pictures of diffs anew, from a real screen
+	$(PY) scripts/pictures.py
+
 doc-check: deps ## Is doc/agent_ide.txt up to date?
 	$$(scripts/find-nvim) --clean -l scripts/gen_help.lua --check
 

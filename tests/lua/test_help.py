@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,3 +61,12 @@ def test_every_command_map_and_subcommand_has_a_tag(nvim: Neovim, tmp_path: Path
 def test_lines_fit_the_help_window() -> None:
     long = [line for line in HELP.read_text().splitlines() if len(line) > 79]
     assert long == []
+
+
+def test_the_pictures_are_what_neovim_shows(nvim: Neovim) -> None:
+    """Colours and wording of the screen are those of one Neovim, the pinned one."""
+    if nvim.lua("return vim.fn.has('nvim-0.11') == 0 or vim.fn.has('nvim-0.12') == 1"):
+        pytest.skip("the pictures are drawn with Neovim 0.11")
+    command = [sys.executable, str(REPO / "scripts/pictures.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
