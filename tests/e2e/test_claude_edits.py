@@ -148,7 +148,8 @@ def test_an_edit_that_the_cli_puts_into_a_changed_file_is_shown(bed: Bed) -> Non
     # Claude Code does not overwrite it: it makes its edit once more, in what it finds there.
     path.write_text("one\ntwo\nby another\n")
     editor.to_proposal()
-    editor.feed(":w<CR>")
+    # no feed: Neovim answers nothing behind the question
+    editor.nvim.call("nvim_input", ":w<CR>")
     editor.terminal.wait_for(r"changed on disk\. .*Accept anyway\?")
     editor.feed("2<CR>")
     cli.terminal.wait_for(DONE, 2 * LIMIT_S)
