@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 __all__ = ["Changes", "count"]
 
-MOST_WORK = 4_000_000
+MOST_WORK = 1_000_000
 """Lines times lines; above it the hunks are not told apart, which would take seconds."""
 
 
