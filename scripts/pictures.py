@@ -61,28 +61,34 @@ def count(text):
 
 
 class Studio:
-    """A Neovim in which one review is shown."""
+    """A Neovim in which a review is shown, one view after the other."""
 
-    def __init__(self, home: Path, layout: str, size: tuple[int, int]) -> None:
+    def __init__(self, home: Path) -> None:
         project = home / "project"
         project.mkdir(parents=True)
-        file = project / "words.py"
-        file.write_text(OLD)
-        options = f"lua vim.g.agent_ide = {{ diff = {{ layout = '{layout}' }} }}"
-        self.nvim = Neovim(home, size=size, args=["--cmd", options])
+        self._file = project / "words.py"
+        self._file.write_text(OLD)
+        self.nvim = Neovim(home, size=(80, 24))
         self.nvim.play_host()
         self.nvim.lua("vim.cmd.cd(...)", str(project))
-        for command in ("set termguicolors noshowcmd noruler laststatus=0", f"edit {file.name}"):
-            self.nvim.command(command)
-        request = {"id": 1, "agent": "Claude Code", "path": str(file), "tab_name": "words.py"}
-        self.nvim.call("review.show", {**request, "is_new": False, "text": NEW})
+        self.nvim.command("set termguicolors noshowcmd noruler laststatus=0")
+        self.nvim.command(f"edit {self._file.name}")
+        self._number = 0
+
+    def show(self, layout: str, size: tuple[int, int]) -> None:
+        self.nvim.call("review.close", {"id": self._number, "reason": "rejected"})
+        self._number += 1
+        self.nvim.api.api.ui_try_resize(*size)
+        self.nvim.lua("require('agent_ide.diff.view').choose(...)", layout)
+        request = {"id": self._number, "agent": "Claude Code", "path": str(self._file)}
+        request |= {"tab_name": "words.py", "is_new": False}
+        self.nvim.call("review.show", {**request, "text": NEW})
         entry = {**request, "agent": "claude", "title": "Claude Code", "client": "claude-1"}
-        entry |= {"client_gone": False, "state": "pending", "is_new": False}
-        waiting = {**entry, "id": 2, "state": "queued"}
-        self.nvim.call("status", {"servers": [], "clients": [], "reviews": [entry, waiting]})
-        self.nvim.wait_screen("words.py  1/2")
+        entry |= {"client_gone": False, "state": "pending"}
+        reviews = [entry, {**entry, "id": 100, "state": "queued"}]
+        self.nvim.call("status", {"servers": [], "clients": [], "reviews": reviews})
         self.nvim.command("redraw!")
-        self.nvim.screen_text()
+        self.nvim.wait_screen("words.py  1/2")
 
     def close(self) -> None:
         self.nvim.close()
@@ -134,38 +140,41 @@ def colour(number: int) -> str:
     return f"#{number:06x}"
 
 
-def shown(layout: str, size: tuple[int, int]) -> tuple[str, str]:
-    """The screen with a review, as text and as SVG."""
-    with tempfile.TemporaryDirectory() as home:
-        studio = Studio(Path(home) / "home", layout, size)
-        try:
-            return studio.text(), studio.svg()
-        finally:
-            studio.close()
-
-
-def help_text() -> str:
+def help_text(studio: Studio) -> str:
     """Each view as a block of :help."""
     blocks = []
     for layout, size in HELP_SIZES.items():
-        lines = shown(layout, size)[0].rstrip().split("\n")
+        studio.show(layout, size)
+        lines = studio.text().rstrip().split("\n")
         block = "".join(f"    {line}".rstrip() + "\n" for line in lines)
         # a bar or star in it would be a tag of :help
         blocks.append(f"{layout}: >\n{block.replace('|', '¦').replace('*', '∗')}<\n")
     return BEGIN + "".join(blocks) + END
 
 
-def files() -> dict[Path, str]:
+def files(studio: Studio) -> dict[Path, str]:
     """What each file is to hold."""
-    made = {PICTURES / f"{layout}.svg": shown(layout, size)[1] for layout, size in SIZES.items()}
+    made = {}
+    for layout, size in SIZES.items():
+        studio.show(layout, size)
+        made[PICTURES / f"{layout}.svg"] = studio.svg()
     text = HELP.read_text(encoding="utf-8")
     first, last = text.index(BEGIN), text.index(END) + len(END)
-    return {**made, HELP: text[:first] + help_text() + text[last:]}
+    return {**made, HELP: text[:first] + help_text(studio) + text[last:]}
+
+
+def draw() -> dict[Path, str]:
+    with tempfile.TemporaryDirectory() as home:
+        studio = Studio(Path(home) / "home")
+        try:
+            return files(studio)
+        finally:
+            studio.close()
 
 
 def main() -> int:
     wrong = []
-    for path, content in files().items():
+    for path, content in draw().items():
         if path.exists() and path.read_text(encoding="utf-8") == content:
             continue
         wrong.append(path.relative_to(ROOT))

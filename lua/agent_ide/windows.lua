@@ -164,6 +164,57 @@ function M.keeping_sizes(tab, except, run)
   end
 end
 
+---@class agent_ide.Gap
+---@field neighbour integer the window that had it beside
+---@field side "left"|"right"|"above"|"below" of the neighbour
+
+---@param layout table as winlayout() gives it
+---@param last boolean the last window of it
+---@return integer win
+local function leaf(layout, last)
+  while layout[1] ~= "leaf" do
+    layout = layout[2][last and #layout[2] or 1]
+  end
+  return layout[2]
+end
+
+---@param layout table as winlayout() gives it
+---@param win integer
+---@return agent_ide.Gap?
+local function gap_in(layout, win)
+  local kind, parts = layout[1], layout[2]
+  if kind == "leaf" then
+    return nil
+  end
+  for index, part in ipairs(parts) do
+    if part[1] == "leaf" and part[2] == win then
+      local after = index < #parts
+      local side = kind == "row" and (after and "left" or "right") or (after and "above" or "below")
+      return { neighbour = leaf(parts[after and index + 1 or index - 1], not after), side = side }
+    end
+    local found = gap_in(part, win)
+    if found then
+      return found
+    end
+  end
+end
+
+--- Where a window is among the others, while it still is there.
+---@param win integer
+---@return agent_ide.Gap? nil: it is the only one
+function M.gap(win)
+  local tab = api.nvim_tabpage_get_number(api.nvim_win_get_tabpage(win))
+  return gap_in(vim.fn.winlayout(tab), win)
+end
+
+--- A window where another one was.
+---@param gap agent_ide.Gap
+---@param buf integer
+---@return integer? win nil: there is no room any more
+function M.fill_gap(gap, buf)
+  return api.nvim_win_is_valid(gap.neighbour) and M.split(buf, gap.neighbour, gap.side) or nil
+end
+
 ---@class agent_ide.Sizes
 ---@field screen { [1]: integer, [2]: integer }
 ---@field windows table<integer, { [1]: integer, [2]: integer }> height and width by window

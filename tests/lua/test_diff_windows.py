@@ -98,6 +98,51 @@ def test_afterwards_all_is_as_before(bed: Reviews, how: str) -> None:
     bed.is_gone()
 
 
+@pytest.mark.parametrize("how", ["accepted by the host", ":q", "<C-w>c", ":bwipeout!"])
+def test_afterwards_all_is_as_before_inline_too(bed: Reviews, how: str) -> None:
+    busy_editor(bed)
+    bed.nvim.lua("require('agent_ide.diff.view').choose('inline')")
+    before = layout(bed)
+    bed.show()
+    assert len(bed.windows()) == len(before[1])
+    bed.nvim.feed("Gomore<Esc>")
+    CLOSING[how](bed)
+    wait_until(lambda: bed.proposal() == 0, "its end")
+    after = layout(bed)
+    if not how.endswith("host"):
+        # the window itself is gone: another took its place
+        for win in [*before[1], *after[1]]:
+            del win["win"]
+        del before[0]["tree"], after[0]["tree"]
+    if how == ":bwipeout!":
+        # too late to make a window with the same jumps
+        del before[0]["jumps"], after[0]["jumps"]
+    assert after[1] == before[1]
+    assert after[0] == before[0]
+    assert after[2] == before[2]
+    bed.is_gone()
+
+
+def test_inline_in_the_only_window(bed: Reviews) -> None:
+    bed.nvim.lua("require('agent_ide.diff.view').choose('inline')")
+    for keys in (":q<CR>", ":q!<CR>", "ZQ"):
+        bed.nvim.events.clear()
+        bed.show()
+        bed.nvim.feed("Gomore<Esc>" + keys)
+        bed.wait_closed()
+        assert [win["name"] for win in bed.windows()] == [str(bed.file)]
+    bed.show()
+    bed.nvim.feed(":qa<CR>")
+    bed.nvim.wait_screen("E162")
+    bed.nvim.feed("<CR>")
+    assert [win["buf"] for win in bed.windows()] == [bed.proposal()]
+    bed.nvim.events.clear()
+    bed.nvim.feed("ZZ")
+    assert bed.wait_accepted() == PROPOSED
+    bed.close("accepted")
+    assert [win["name"] for win in bed.windows()] == [str(bed.file)]
+
+
 @pytest.mark.parametrize("how", CLOSING)
 def test_closing_an_accepted_review_is_no_event(bed: Reviews, how: str) -> None:
     bed.show()

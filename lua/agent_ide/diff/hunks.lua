@@ -25,7 +25,8 @@ end
 ---@param buf integer
 ---@return string[]
 local function real_lines(buf)
-  return text.read(buf) == "" and {} or lines(buf)
+  local found = lines(buf)
+  return #found == 1 and found[1] == "" and text.read(buf) == "" and {} or found
 end
 
 ---@param old_buf integer

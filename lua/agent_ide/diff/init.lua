@@ -36,6 +36,7 @@ local windows = require("agent_ide.windows")
 ---                                     with a reason the host is told why it does not open
 ---@field old_buf? integer the file on disk, while there is a view
 ---@field hunks? agent_ide.diff.Hunk[] as they were last
+---@field compared? string version of the texts that `hunks` are of
 ---@field stale? string as the host said last
 
 ---@type table<agent_ide.ReviewId, agent_ide.diff.Shown>

@@ -15,7 +15,7 @@ local ns = api.nvim_create_namespace("agent_ide.diff.inline")
 local MOST_REMOVED = 500
 
 --- More hunks are left without marks: a whole file rewritten is read, not compared.
-local MOST_HUNKS = 2000
+local MOST_HUNKS = 1000
 
 ---@class agent_ide.diff.Inline : agent_ide.diff.View
 ---@field frame agent_ide.diff.Frame

@@ -135,6 +135,13 @@ local function writes_one_buffer(line)
   return false
 end
 
+--- Whether the command line that was entered just now quits Neovim as a whole.
+---@return boolean
+function M.quits_all()
+  local ok, parsed = pcall(api.nvim_parse_cmd, since.command_line or "", {})
+  return ok and parsed.cmd:find("all$") ~= nil
+end
+
 --- Whether Lua code runs above the autocommand's callback, which is `level` frames up from here.
 ---@param level integer
 ---@return boolean

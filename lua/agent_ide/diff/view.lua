@@ -9,8 +9,10 @@ local api = vim.api
 local facts = require("agent_ide.diff.facts")
 local hunks = require("agent_ide.diff.hunks")
 
---- Above this the differences are looked for when the user has finished typing, not at every key.
+--- Above this the differences are looked for when the user pauses, not at every key.
 local LARGE_BYTES = 512 * 1024
+
+local PAUSE_MS = 500
 
 M.LAYOUTS = { "vertical", "horizontal", "inline" }
 
@@ -38,7 +40,15 @@ function M.choose(layout)
 end
 
 ---@param shown agent_ide.diff.Shown
+---@return string changes with either text
+local function version(shown)
+  local tick = api.nvim_buf_get_changedtick
+  return tick(shown.old_buf) .. " " .. tick(shown.proposal.buf)
+end
+
+---@param shown agent_ide.diff.Shown
 local function compare(shown)
+  shown.compared = version(shown)
   shown.hunks = hunks.between(shown.old_buf, shown.proposal.buf)
   shown.view:refresh(shown.hunks)
 end
@@ -55,7 +65,9 @@ end
 ---@param shown agent_ide.diff.Shown
 function M.refresh(shown)
   if shown.view and shown.proposal:is_alive() then
-    compare(shown)
+    if shown.compared ~= version(shown) then
+      compare(shown)
+    end
     M.label(shown)
   end
 end
@@ -75,20 +87,35 @@ local function on_status(shown)
   M.label(shown)
 end
 
+--- A function that refreshes: at once, or for a large text when the user pauses.
+---@param shown agent_ide.diff.Shown
+---@return fun()
+local function refresher(shown)
+  if #shown.proposal.original <= LARGE_BYTES then
+    return function()
+      M.refresh(shown)
+    end
+  end
+  local changes = 0
+  return function()
+    changes = changes + 1
+    local this_one = changes
+    vim.defer_fn(function()
+      if changes == this_one then
+        M.refresh(shown)
+      end
+    end, PAUSE_MS)
+  end
+end
+
 ---@param shown agent_ide.diff.Shown
 local function keep_up_to_date(shown)
-  local large = #shown.proposal.original > LARGE_BYTES
   local group = api.nvim_create_augroup("agent_ide.diff.view." .. shown.request.id, {})
-  api.nvim_create_autocmd(
-    large and { "TextChanged", "InsertLeave" } or { "TextChanged", "TextChangedI", "TextChangedP" },
-    {
-      group = group,
-      buffer = shown.proposal.buf,
-      callback = function()
-        M.refresh(shown)
-      end,
-    }
-  )
+  api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
+    group = group,
+    buffer = shown.proposal.buf,
+    callback = refresher(shown),
+  })
   api.nvim_create_autocmd({ "WinResized", "VimResized", "BufModifiedSet", "BufWritePost" }, {
     group = group,
     callback = vim.schedule_wrap(function()
@@ -122,6 +149,7 @@ end
 function M.open(shown, take_cursor, on_broken)
   require("agent_ide.diff.highlights").define()
   local layout = M.layout()
+  shown.compared = nil
   shown.old_buf = require("agent_ide.diff.disk").new(shown.request, shown.proposal)
   local kind = layout == "inline" and "agent_ide.diff.inline" or "agent_ide.diff.split"
   shown.view = require(kind).open(shown, {
