@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,14 @@ def cache_dir() -> Path:
     return (Path(named) if named else Path(base) / "agent_ide-dev") / "plugins"
 
 
+def installer() -> list[str]:
+    """A venv made by uv has no pip."""
+    uv = Path(sys.prefix) / "bin/uv"
+    if uv.exists():
+        return [str(uv), "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
+    return [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+
+
 def fetch(carrier: str) -> Path:
     """The folder that holds the plugins of one wheel, fetched unless it is there."""
     project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
@@ -43,21 +50,12 @@ def fetch(carrier: str) -> Path:
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(dir=folder.parent))
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--dest",
-            str(fresh),
-        ]
         subprocess.run(
-            [*pip, f"{carrier}=={version}"], check=True, capture_output=True, timeout=120
+            [*installer(), "--target", str(fresh / "all"), f"{carrier}=={version}"],
+            check=True,
+            capture_output=True,
+            timeout=120,
         )
-        with zipfile.ZipFile(next(fresh.glob("*.whl"))) as wheel:
-            wheel.extractall(fresh / "all")
         try:
             (fresh / "all" / FOLDERS[carrier]).rename(folder)
         except OSError:
