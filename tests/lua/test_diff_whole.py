@@ -109,6 +109,18 @@ def test_what_happens_to_an_open_review(studio: Studio, what: str) -> None:
         assert studio.answer("a.txt") == Accepted(NEW, unchanged_file=False)
 
 
+def test_restart_is_refused_as_qa_is(studio: Studio) -> None:
+    if studio.nvim.eval("exists(':restart')") != 2:
+        pytest.skip("Neovim 0.12 has :restart")
+    studio.propose("a.txt", NEW)
+    studio.wait_shown("a.txt")
+    studio.nvim.feed(":restart<CR>")
+    studio.nvim.wait_screen("E37")
+    assert studio.reviews() == {"a.txt": "pending"}
+    studio.nvim.feed(":w<CR>")
+    assert isinstance(studio.answer("a.txt"), Accepted)
+
+
 @pytest.mark.parametrize("layout", ["vertical", "inline"])
 def test_a_session_holds_nothing_of_a_review(studio: Studio, tmp_path: Path, layout: str) -> None:
     studio.nvim.command("botright 5split b.txt | wincmd t | set number")

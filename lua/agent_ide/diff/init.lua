@@ -371,6 +371,7 @@ end
 
 --- The host has ended: nobody waits for a verdict any more.
 function M.host_gone()
+  wanted = nil
   for _, shown in pairs(vim.tbl_extend("keep", {}, reviews)) do
     M.close({ id = shown.request.id, reason = "withdrawn" }, function() end)
   end
