@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_ide.editor.port import CloseReason
 from agent_ide.model import (
     Accepted,
     Cancelled,
@@ -17,6 +18,7 @@ from agent_ide.model import (
     Failed,
     Proposal,
     Rejected,
+    ReviewId,
     Verdict,
 )
 from agent_ide.review import reasons as reasons_module
@@ -160,6 +162,25 @@ async def test_accepted_one_does_not_block_the_next(desk: Desk) -> None:
     assert list(desk.editor.views) == [pending.id], "the accepted one is out of sight"
     assert (accepted.id, "hidden") in desk.editor.closed
     assert desk.reviews.open() == [accepted, pending]
+
+
+async def test_accepted_one_is_written_while_it_makes_room_for_the_next(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.propose("a.txt", "1", A)
+    accepted = await desk.review("a.txt")
+    await desk.reviews.accept(accepted, "1")
+    close = desk.editor.close_review
+
+    async def close_late(review_id: ReviewId, reason: CloseReason) -> None:
+        if reason == "hidden":
+            (desk.folder / "a.txt").write_text("1")
+            await eventually(lambda: desk.reviews.by_id(accepted.id) is None)
+        await close(review_id, reason)
+
+    monkeypatch.setattr(desk.editor, "close_review", close_late)
+    desk.propose("b.txt", "2", B)
+    await desk.review("b.txt")
 
 
 async def test_view_that_does_not_open_fails(desk: Desk) -> None:

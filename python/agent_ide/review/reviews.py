@@ -307,7 +307,7 @@ class Reviews:
                 return
 
     async def _show(self, review: Review) -> None:
-        for other in self._reviews.values():
+        for other in list(self._reviews.values()):
             if other.accepted:
                 # it waits for its client to write; the user's eyes are for the next one
                 await self._close_view(other, "hidden")
