@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from scripts.fetch_cli import cache_dir
+from tests.e2e.editor import Editor
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S, REPO
 
@@ -30,6 +31,7 @@ __all__ = [
     "copilot_binary",
     "copilot_environment",
     "prepare_home",
+    "select_two_lines",
 ]
 
 PROMPT = "❯"
@@ -105,6 +107,19 @@ def prepare_home(home: Path, project: Path, trust: bool = True) -> None:
     (folder / "config.json").write_text(json.dumps(trusted), encoding="utf-8")
     settings = {"banner": "never", "showTipsOnStartup": False}
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def select_two_lines(editor: Editor, *clis: Copilot) -> None:
+    """Select the first two lines of the current file and wait until the CLIs show it.
+
+    Line by line: a busy CLI that finds two pushes at once may take the older for the newer.
+    """
+    editor.feed("<Esc>ggV")
+    for cli in clis:
+        cli.terminal.wait_for(r"(?m)@\S+:1$", 2 * LIMIT_S)
+    editor.feed("j")
+    for cli in clis:
+        cli.terminal.wait_for(r"(?m)@\S+:1-2$", 2 * LIMIT_S)
 
 
 class Copilot:

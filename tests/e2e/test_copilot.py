@@ -11,7 +11,7 @@ import stat
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.copilot import PROMPT
+from tests.e2e.copilot import PROMPT, select_two_lines
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
 
@@ -69,8 +69,7 @@ def test_the_selection_is_in_the_footer_and_told_to_the_model(bed: Bed) -> None:
     editor = bed.start_editor("a.py")
     cli = bed.start_copilot(editor)
     cli.terminal.wait_for(r"(?m)@a\.py$")
-    editor.feed("ggVj")
-    cli.terminal.wait_for(r"@a\.py:1-2\b")
+    select_two_lines(editor, cli)
     bed.copilot_model.plan([use("ide-get_selection")], [say("I see them.")])
     cli.prompt("what is selected?")
     cli.terminal.wait_for(r"I see them\.", 2 * LIMIT_S)

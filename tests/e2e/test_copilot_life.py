@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e.bed import Bed
+from tests.e2e.copilot import select_two_lines
 from tests.e2e.editor import Editor
 from tests.e2e.model import say, use
 from tests.e2e.process import running
@@ -42,8 +43,8 @@ def test_a_killed_host_leaves_nothing_lost_and_the_cli_reconnects(bed: Bed) -> N
     assert after["socketPath"] != before["socketPath"]
     assert not os.path.exists(before["socketPath"])
     # connected means that it hears what is selected
-    editor.feed("<Esc>:wincmd t<CR>ggVj")
-    cli.terminal.wait_for(r"@a\.txt:1-2", 2 * LIMIT_S)
+    editor.feed("<Esc>:wincmd t<CR>")
+    select_two_lines(editor, cli)
 
 
 def quit_by_command(editor: Editor) -> None:
@@ -70,8 +71,7 @@ def test_a_neovim_that_ends_leaves_nothing_and_the_next_one_is_found(
     cli.terminal.wait_gone(r"@a\.txt")
     following = bed.start_editor("a.txt")
     following.wait_clients(1, RECONNECT_S)
-    following.feed("ggVj")
-    cli.terminal.wait_for(r"@a\.txt:1-2", 2 * LIMIT_S)
+    select_two_lines(following, cli)
 
 
 def test_the_next_start_sweeps_what_two_kills_left(bed: Bed) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.bed import AGREED, Bed, edit_turns
-from tests.e2e.copilot import ASKS, STOPPED
+from tests.e2e.copilot import ASKS, STOPPED, select_two_lines
 from tests.e2e.model import say
 from tests.support.neovim import LIMIT_S, wait_until
 
@@ -17,9 +17,7 @@ def test_two_clis_have_their_own_reviews(bed: Bed) -> None:
     paths = [bed.write(name, "one\ntwo\n") for name in ("a.txt", "b.txt")]
     editor, first = bed.start_copilot_on("a.txt")
     second = bed.start_copilot(editor)
-    editor.feed("ggVj")
-    for cli in (first, second):
-        cli.terminal.wait_for(r"@a\.txt:1-2")
+    select_two_lines(editor, first, second)
     editor.feed("<Esc>")
     bed.propose(first, paths[0])
     editor.wait_review(paths[0])
