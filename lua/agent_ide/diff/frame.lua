@@ -28,8 +28,7 @@ local windows = require("agent_ide.windows")
 ---@field sizes agent_ide.Sizes of the tab page, as they were
 ---@field before? { buf: integer, view: table, alternate: integer } what the first window showed
 ---@field came_from integer the window that had the cursor
----@field gap? agent_ide.Gap where the only window was that the user has closed
----@field spare? integer a window that stays where `:q` closes the only one
+---@field lent? agent_ide.diff.Lent the user's own window, where the review has no other
 ---@field group? integer
 ---@field closed boolean
 local Frame = {}
@@ -120,43 +119,6 @@ local function make_tab(self)
   vim.cmd("noautocmd call win_gotoid(" .. before .. ")")
 end
 
---- The user's own window is lent to a review that has one window only: when they close that one, it
---- must come back.
----@param self agent_ide.diff.Frame
-local function watch_lent_window(self)
-  local lent = self.parts[1]
-  api.nvim_create_autocmd("WinClosed", {
-    group = self.group,
-    pattern = tostring(lent.win),
-    callback = function()
-      if not self.closed and not self.spare then
-        -- not possible while its buffer is being wiped out
-        self.spare = windows.split(self.before.buf, lent.win, "below")
-        self.gap = windows.gap(lent.win)
-      end
-    end,
-  })
-  api.nvim_create_autocmd("QuitPre", {
-    group = self.group,
-    buffer = lent.buf,
-    desc = "`:q` in the last window would ask about the proposal, or end Neovim",
-    callback = function()
-      if
-        api.nvim_get_current_win() ~= lent.win or require("agent_ide.diff.typed_write").quits_all()
-      then
-        return
-      end
-      self.spare = windows.split(self.before.buf, lent.win, "below")
-      vim.schedule(function()
-        if not self.closed and shows(lent) and self.spare then
-          windows.close(self.spare)
-          self.spare = nil
-        end
-      end)
-    end,
-  })
-end
-
 --- By whatever means a window goes, one of these tells; the rest is looked at afterwards.
 ---@param self agent_ide.diff.Frame
 local function watch(self)
@@ -171,7 +133,7 @@ local function watch(self)
   end
   self.group = api.nvim_create_augroup("agent_ide.diff." .. self.request.id, { clear = true })
   if self.before and #self.parts == 1 then
-    watch_lent_window(self)
+    self.lent = require("agent_ide.diff.lent").watch(self.parts[1], self.before.buf, self.group)
   end
   local events = { "WinClosed", "TabClosed" }
   api.nvim_create_autocmd(events, { group = self.group, callback = look })
@@ -299,10 +261,8 @@ local function staying(self)
     return nil
   elseif shows(first) then
     return first.win
-  elseif self.spare and api.nvim_win_is_valid(self.spare) then
-    return self.spare
-  elseif self.gap then
-    return windows.fill_gap(self.gap, self.before.buf)
+  elseif self.lent then
+    return self.lent:replacement()
   end
   return not api.nvim_win_is_valid(first.win) and shows(last) and last.win or nil
 end
@@ -311,7 +271,6 @@ end
 ---@param self agent_ide.diff.Frame
 local function restore_windows(self)
   local had_cursor = self:has_cursor() or not api.nvim_win_is_valid(self.came_from)
-  -- where it is the user's own window that is gone, the cursor was in it
   local stays = staying(self)
   for _, part in ipairs(vim.tbl_filter(shows, self.parts)) do
     if part.win ~= stays then

@@ -2,6 +2,7 @@
 ---
 --- Owns:     the reviews that have a proposal's buffer, by id; the one that the user has asked for.
 --- Not here: their lifecycle (the host's), windows (`view.lua`), the buffer (`proposal.lua`).
+--- Length:   what opens, closes and decides a review shares the one table of them.
 local M = {}
 
 local facts = require("agent_ide.diff.facts")

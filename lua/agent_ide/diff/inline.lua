@@ -6,7 +6,6 @@
 local M = {}
 
 local api = vim.api
-local hunks = require("agent_ide.diff.hunks")
 local words = require("agent_ide.diff.words")
 
 local ns = api.nvim_create_namespace("agent_ide.diff.inline")

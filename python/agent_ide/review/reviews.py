@@ -4,6 +4,7 @@ Owns:     every review from its proposal until it is closed.
 Not here: the lifecycle's rules (machine.py), the file after a verdict (writing.py), words of a
           protocol (protocols/*/messages.py), windows (lua/agent_ide/diff).
 Above:    tools propose, release and withdraw; the host passes on what the user did.
+Length:   one class, whose every method is about the set or the order of its reviews.
 """
 
 from __future__ import annotations
