@@ -78,7 +78,8 @@ local function tell_of_skipped_reviews(path)
   local agents = require("agent_ide.agents")
   local known = vim.tbl_contains(agents.names(), client.agent)
   local cure = known and agents.get(client.agent).ask_again or "see its help"
-  local message = "%s was changed without a diff. If %s did it, it is in a mode that does not ask: %s"
+  local message =
+    "%s was changed without a diff. If %s did it, it is in a mode that does not ask: %s"
   local name = vim.fs.basename(path)
   require("agent_ide.notify").show(message:format(name, status.title(client.agent), cure))
 end

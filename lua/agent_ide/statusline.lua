@@ -39,9 +39,11 @@ local function connected(status)
   return vim.tbl_map(function(agent)
     local title = titles[agent] or agent
     if counts[agent] > 1 then
-      return ("%s x%d"):format(title, counts[agent])
+      title = ("%s x%d"):format(title, counts[agent])
+    elseif names[agent] then
+      title = ("%s (%s)"):format(title, shortened(names[agent]))
     end
-    return names[agent] and ("%s (%s)"):format(title, shortened(names[agent])) or title
+    return require("agent_ide.terminal.working").is_working(agent) and title .. " works" or title
   end, order)
 end
 
@@ -61,13 +63,18 @@ local function render(status)
   return table.concat(parts, ", ")
 end
 
+--- Draw the statusline anew.
+function M.changed()
+  text = nil
+  vim.cmd.redrawstatus({ bang = true })
+end
+
 vim.api.nvim_create_autocmd("User", {
   pattern = "AgentIdeStatus",
   group = vim.api.nvim_create_augroup("agent_ide_statusline", {}),
   desc = "agent_ide: draw the statusline anew",
   callback = function()
-    text = nil
-    vim.cmd.redrawstatus({ bang = true })
+    M.changed()
   end,
 })
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import REVIEW, SERVER, push_status
+from tests.support.neovim import wait_until
 from tests.support.plugins import use_plugins
 
 from .bed import Bed, bed
@@ -124,3 +125,22 @@ def test_what_takes_long_is_progress_where_neovim_has_it(desk: Bed) -> None:
     desk.nvim.lua("_G.work.done('it is done')")
     desk.nvim.wait_screen("it is done")
     assert desk.told() == []
+
+
+def test_the_statusline_says_who_works(desk: Bed) -> None:
+    push_status(desk.nvim, clients=[CLIENT])
+    desk.open_agent()
+    buf = desk.terminal_buffer()
+    for title, text in [
+        ("✳ Claude Code", "Claude Code"),
+        ("◐ Claude Code", "Claude Code works"),
+        ("⠂ fix the parser", "Claude Code works"),
+        ("✳ fix the parser", "Claude Code"),
+        ("claude", "Claude Code"),
+        ("◑ Claude Code", "Claude Code works"),
+    ]:
+        desk.nvim.lua("local buf, title = ... vim.b[buf].term_title = title", buf, title)
+        assert statusline(desk) == text, title
+    desk.nvim.feed("exit0")
+    wait_until(lambda: desk.terminal_buffer() == 0, "the end of the terminal")
+    assert statusline(desk) == "Claude Code"

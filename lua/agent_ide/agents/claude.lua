@@ -32,6 +32,11 @@ return {
     return {}
   end,
 
+  -- seen with 2.1.332: "✳ Claude Code" while it waits for the user, "◐ Claude Code" while it works
+  is_working = function(title)
+    return title:find("^[\194-\244][\128-\191]* ") ~= nil and not vim.startswith(title, "✳")
+  end,
+
   model_args = function(value)
     return { "--model", value }
   end,

@@ -18,6 +18,7 @@ local M = {}
 ---        says
 ---@field findings? fun(): agent_ide.Finding[] what keeps it from showing diffs here, for :checkhealth
 ---@field lock_folders? fun(): string[] where its CLI looks for IDEs
+---@field is_working? fun(title: string): boolean whether it is at work, by its terminal's title
 ---@field model_args? fun(value: string): string[] arguments that start it with a model
 ---@field model_prompt? fun(value: string): string what to type to change the model of a running one
 

@@ -113,6 +113,7 @@ function M.start(request)
   local win = reveal(handle)
   local job, err = start_in(buf, request, function(code)
     local words = code ~= 0 and last_words(buf) or nil
+    require("agent_ide.terminal.working").forget(buf)
     windows.when_free(function()
       remove_windows(handle)
     end)
@@ -123,6 +124,7 @@ function M.start(request)
     return nil, err
   end
   handle.job = job
+  require("agent_ide.terminal.working").watch(buf)
   if request.focus then
     native.focus(win, auto_insert())
   end
