@@ -89,7 +89,9 @@ class FakeBench:
 class NvimBench:
     def __init__(self, home: Path) -> None:
         address = str(home / "s")
-        self._nvim = Neovim(home, args=["--listen", address])
+        # a file of Python makes Neovim look for its Python provider, for seconds on a busy machine
+        no_provider = ["--cmd", "let g:loaded_python3_provider = 0"]
+        self._nvim = Neovim(home, args=["--listen", address, *no_provider])
         self._thread = HostThread(address)
         self._thread.__enter__()
         self.editor = self._thread.attach(lambda nvim: NvimEditor(nvim, str(home)))
