@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
+from tests.e2e.companion import CLIS, Companion
 from tests.e2e.copilot import Copilot, copilot_binary, copilot_environment, prepare_home
 from tests.e2e.editor import Editor
+from tests.e2e.gemini_model import GeminiModel
 from tests.e2e.model import Model, say, use
 from tests.e2e.openai_model import OpenAiModel
 from tests.e2e.terminal import Terminal
@@ -59,6 +61,18 @@ class Bed:
         """The model that Copilot asks."""
         return self._running.enter_context(OpenAiModel())
 
+    @cached_property
+    def gemini_model(self) -> GeminiModel:
+        return self._running.enter_context(GeminiModel())
+
+    @cached_property
+    def qwen_model(self) -> OpenAiModel:
+        return self._running.enter_context(OpenAiModel())
+
+    def companion_model(self, name: str) -> GeminiModel | OpenAiModel:
+        """The model that Gemini CLI asks, or the one that Qwen Code asks."""
+        return self.gemini_model if name == "gemini" else self.qwen_model
+
     def write(self, name: str, content: bytes | str) -> Path:
         """Put a file into the project."""
         path = self.project / name
@@ -71,8 +85,8 @@ class Bed:
 
         Args:
             files: arguments of Neovim.
-            agent: `claude` or `copilot` is on its PATH and finds its model, for :ClaudeCode and
-                   :CopilotCli.
+            agent: its program is on Neovim's PATH and finds its model, for :ClaudeCode and the
+                   like.
             options: more options of the plugin, as fields of a Lua table.
         """
         args = ["--", *map(str, files)] if files else []
@@ -130,6 +144,23 @@ class Bed:
         self.copilot_model.plan([edit], [say(f"Edited {path.name} {AGREED}.")])
         cli.prompt(f"edit {path.name}")
 
+    def start_companion(self, name: str, editor: Editor) -> Companion:
+        """Start Gemini CLI or Qwen Code beside Neovim and wait until both know each other."""
+        editor.wait_companion_file(name)
+        before = editor.clients()
+        cli = Companion(
+            CLIS[name],
+            home=self.home,
+            tmp=self.folder / "tmp",
+            project=self.project,
+            model_url=self.companion_model(name).url,
+        )
+        self._running.enter_context(cli)
+        self._screens.append((f"screen of {name}", cli.terminal))
+        cli.wait_ready()
+        editor.wait_clients(len(before) + 1)
+        return cli
+
     def evidence(self) -> list[tuple[str, str]]:
         """Titles and texts of what a failed test should show: screens and logs."""
         screens = [(title, terminal.text().rstrip()) for title, terminal in self._screens]
@@ -153,10 +184,15 @@ class Bed:
             binary = claude_binary()
             write_config(self.home, self.project)
             env = cli_environment(self.home, self.model.url)
-        else:
+        elif agent == "copilot":
             binary = copilot_binary()
             prepare_home(self.home, self.project)
             env = copilot_environment(self.home, self.copilot_model.url)
+        else:
+            binary = CLIS[agent].launcher(self.folder / f"{agent}.sh")
+            CLIS[agent].prepare(self.home)
+            url = self.companion_model(agent).url
+            env = CLIS[agent].environment(self.home, self.folder / "tmp", url)
         assert binary is not None
         folder = self.folder / "bin"
         folder.mkdir()

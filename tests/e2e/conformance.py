@@ -14,7 +14,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import uuid
@@ -31,8 +30,8 @@ from agent_ide.transports.streamable_http import Admission, Session, listen_tcp
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import Answered, Exchange, McpSession
 from agent_ide.wire.toolspec import ToolSet
-from scripts.fetch_cli import bundled_node
 from tests.e2e.conformance_tools import TOOLS
+from tests.e2e.node import find_node
 from tests.support.neovim import LIMIT_S, REPO
 
 __all__ = ["conformance_suite", "run_suite"]
@@ -124,20 +123,8 @@ def conformance_suite() -> list[str] | None:
     """The command of the pinned suite, None when it or a Node that can run it is missing."""
     command = [sys.executable, str(REPO / "scripts/fetch_cli.py"), "--cached", "conformance"]
     found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    node = _node()
+    node = find_node(OLDEST_NODE)
     return [node, found] if node and found else None
-
-
-def _node() -> str | None:
-    bundled = bundled_node()
-    for candidate in (shutil.which("node"), str(bundled / "bin/node") if bundled else None):
-        if candidate is None:
-            continue
-        shown = subprocess.run([candidate, "--version"], capture_output=True, text=True).stdout
-        version = re.match(r"v(\d+)", shown)
-        if version and int(version[1]) >= OLDEST_NODE:
-            return candidate
-    return None
 
 
 async def run_suite(folder: Path) -> dict[str, list[dict[str, Any]]]:

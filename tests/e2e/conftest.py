@@ -6,17 +6,25 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.bed import Bed
 from tests.e2e.claude import claude_binary
+from tests.e2e.companion import companion_command
 from tests.e2e.conformance import conformance_suite
 from tests.e2e.copilot import copilot_binary
 from tests.e2e.model import Model
 
-NEEDED = {"claude": claude_binary, "copilot": copilot_binary, "conformance": conformance_suite}
+NEEDED = {
+    "claude": claude_binary,
+    "copilot": copilot_binary,
+    "gemini": partial(companion_command, "gemini"),
+    "qwen": partial(companion_command, "qwen"),
+    "conformance": conformance_suite,
+}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -287,13 +287,29 @@ class Editor:
         assert lock is not None
         return lock
 
+    def companion_files(self, name: str) -> list[Path]:
+        """Discovery files for Gemini CLI or Qwen Code."""
+        if name == "gemini":
+            return sorted((self.folder / "tmp/gemini/ide").glob("*.json"))
+        return sorted((self.home / ".qwen/ide").glob("*.lock"))
+
+    def wait_companion_file(self, name: str) -> dict[str, Any]:
+        """Wait until the server for Gemini CLI and Qwen Code is up; what the file says."""
+        (path,) = wait_until(
+            lambda: self.companion_files(name), f"the discovery file of {name}", START_S
+        )
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
     def leftovers(self) -> list[str]:
         """Files of the plugin that a Neovim which has ended must not leave: locks and sockets."""
         folders = (self.runtime, self.folder / "tmp")
         files = [path for folder in folders for path in folder.rglob("*") if path.is_socket()]
         # a killed Neovim leaves its own server's socket, which is none of the plugin's business
         files = [path for path in files if not path.name.startswith("nvim.")]
-        return [str(path) for path in [*files, *self.lock_folder.glob("*"), *self.copilot_locks()]]
+        locks = [*self.lock_folder.glob("*"), *self.copilot_locks()]
+        locks += [path for name in ("gemini", "qwen") for path in self.companion_files(name)]
+        return [str(path) for path in [*files, *locks]]
 
 
 def _with(options: str) -> list[str]:

@@ -62,10 +62,8 @@ class Model:
         model = self
 
         class Handler(_Handler):
-            path_served = self.path
-
-            def answer(self, body: Json) -> bytes:
-                return model._answer(body)
+            def answer(self, path: str, body: Json) -> tuple[str, bytes] | None:
+                return model._reply(path, body)
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         # a CLI keeps its connection open: its thread must not hold up the end
@@ -100,6 +98,10 @@ class Model:
         wait_until(lambda: len(self.requests) >= count, f"request {count} to the model", limit_s)
         return self.requests
 
+    def wait_spent(self, limit_s: float = 4 * LIMIT_S) -> None:
+        """Wait until every turn of the script has been asked for."""
+        wait_until(lambda: not self._turns, "the end of the script", limit_s)
+
     def last_results(self) -> str:
         """All tool results of the newest request, as text."""
         return "\n".join(texts(self._blocks("tool_result")))
@@ -118,8 +120,13 @@ class Model:
 
     # -- answers ---------------------------------------------------------------------------
 
+    def _reply(self, path: str, body: Json) -> tuple[str, bytes] | None:
+        """Kind and text of the answer; None: there is nothing at that path."""
+        # The whole stream in one piece: a CLI does not care how its events are cut.
+        return ("text/event-stream", self._answer(body)) if path == self.path else None
+
     def _answer(self, body: Json) -> bytes:
-        offered = {self._tool_name(tool) for tool in body.get("tools", [])}
+        offered = self._offered(body)
         with self._lock:
             if not offered & self.main_tools:
                 turn = [say("ok")]
@@ -127,6 +134,10 @@ class Model:
                 self.requests.append(body)
                 turn = self._turns.pop(0) if self._turns else [say("The script has ended.")]
         return b"".join(self._events(str(body.get("model", "model")), turn))
+
+    def _offered(self, body: Json) -> set[object]:
+        """Names of the tools that a request offers."""
+        return {self._tool_name(tool) for tool in body.get("tools", [])}
 
     def _tool_name(self, tool: Json) -> object:
         return tool.get("name")
@@ -163,18 +174,17 @@ class Model:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    path_served = ""
 
-    def answer(self, body: Json) -> bytes:
+    def answer(self, path: str, body: Json) -> tuple[str, bytes] | None:
         raise NotImplementedError
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.path.split("?")[0] != self.path_served:
+        answer = self.answer(self.path.split("?")[0], json.loads(raw or b"{}"))
+        if answer is None:
             self._send(404, "application/json", b"{}")
         else:
-            # The whole stream in one piece: a CLI does not care how its events are cut.
-            self._send(200, "text/event-stream", self.answer(json.loads(raw)))
+            self._send(200, *answer)
 
     def do_HEAD(self) -> None:
         self._send(200, "text/plain", b"")

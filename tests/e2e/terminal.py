@@ -52,13 +52,13 @@ KEYS = {
 # intermediate bytes or with sub-parameters, and SGR.
 _DROP = re.compile(
     r"\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"
-    r"|\x1b\[[<=>][0-9;:]*[ -/]*[@-~]"
+    r"|\x1b\[[<=>][0-?]*[ -/]*[@-~]"
     r"|\x1b\[\??[0-9;:]*[ -/]+[@-~]"
     r"|\x1b\[[0-9;:]*m"
-    r"|\x1b\[\?[0-9;:]*[^hl0-9;:c]"
+    r"|\x1b\[\?[0-?]*[^hl0-?c]"
 )
 # The beginning of a sequence whose rest has not been read yet.
-_OPEN = re.compile(r"\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[<=>?]?[0-9;:]*[ -/]*)?\Z")
+_OPEN = re.compile(r"\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[0-?]*[ -/]*)?\Z")
 
 
 class _Cells(pyte.Screen):
