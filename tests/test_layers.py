@@ -78,10 +78,9 @@ ROWS = (
         asyncio=True,
     ),
     # parts of the composition root
-    Row("outbox", "values tasks port protocols.base", asyncio=True),
     Row(
         "host",
-        "values version log tasks outbox editor.* review.* notebook.* protocols.base",
+        "values version log tasks editor.* review.* notebook.* protocols.base",
         "msgspec",
         asyncio=True,
     ),

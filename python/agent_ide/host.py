@@ -24,7 +24,6 @@ from agent_ide.editor.nvim import NvimEditor
 from agent_ide.editor.state import EditorState
 from agent_ide.errors import AgentIdeError
 from agent_ide.notebook.kernel import Kernels
-from agent_ide.outbox import Outbox
 from agent_ide.protocols.base import Agent, Context, Mention, ProtocolSpec, Running, registered
 from agent_ide.review.reviews import Review, Reviews
 from agent_ide.tasks import Tasks
@@ -60,7 +59,6 @@ class Host:
         self._kernels = Kernels(self._changed)
         self._servers: dict[str, Running] = {}
         self._errors: dict[str, str] = {}
-        self._outbox = Outbox(self._servers, self._editor, self._tasks)
         self._published: dict[str, Any] = {}
         self._publishing = False
         self._tracking = False
@@ -207,10 +205,14 @@ class Host:
             self._editor.notify("no review waits under that name" if name else "no review waits")
         return review
 
-    def _on_mention(self, payload: dict[str, Any]) -> None:
+    async def _on_mention(self, payload: dict[str, Any]) -> None:
+        """Lua sends one when a client is ready; it may have gone on the way."""
         lines = (payload.get("start_line"), payload.get("end_line"))
         mention = Mention(lua.clean(str(payload["path"])), *lines)
-        self._outbox.post(str(payload["agent"]), mention, payload.get("terminal_pid"))
+        server = self._servers.get(str(payload["agent"]))
+        if server is None or not await server.mention(mention, payload.get("terminal_pid")):
+            name = os.path.basename(mention.path)
+            self._editor.notify(f"{name} was not sent: nobody is connected any more", "warn")
 
     async def _on_kernel(self, payload: dict[str, Any]) -> None:
         await (self._kernels.restart() if payload["action"] == "restart" else self._kernels.stop())
@@ -235,7 +237,6 @@ class Host:
         if connected != self._tracking:
             self._tracking = connected
             self._editor.track(connected)
-        self._outbox.deliver()
 
     def _status(self) -> dict[str, Any]:
         servers: list[dict[str, Any]] = []
