@@ -220,9 +220,7 @@ async def test_each_of_several_tokens(token: str, let_in: bool) -> None:
         EchoService(), lambda _: http.Admission(("a", "b"), frozenset({"localhost"})), LIMIT
     )
     wire = await dial(server.address)
-    wire.write(
-        f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\r\n".encode()
-    )
+    wire.write(f"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n\r\n".encode())
     # no session is named, which is found only after the token
     assert (await wire.answer()).status == (400 if let_in else 401)
     await wire.close()
