@@ -131,8 +131,7 @@ class CompanionServer:
 
     @property
     def address(self) -> str:
-        assert self._server is not None, "start() comes first"
-        return self._server.address
+        return f"127.0.0.1:{self.port}"
 
     @property
     def port(self) -> int:
@@ -184,8 +183,8 @@ class CompanionServer:
 
     def _cli_of(self, headers: Mapping[str, str]) -> Cli:
         """Both introduce themselves alike: the token tells whose file was read."""
-        given = headers.get("Authorization", "")
-        return next(cli for cli in self._folders if _bearer(self._tokens[cli.agent]) == given)
+        bearers = {_bearer(self._tokens[cli.agent]): cli for cli in self._folders}
+        return bearers[headers["Authorization"]]
 
     def _begin(self, cli: Cli) -> CompanionPeer:
         client = ClientId(f"{cli.agent}-{next(self._numbers[cli])}")
@@ -208,18 +207,15 @@ class CompanionServer:
         peer = self._peers.pop(session.id, None)
         if peer is not None:
             logger.info("= %s ends its session", peer.session.client)
-            self._left(peer)
+            peer.present = False
+            self._peer_changed(peer)
             peer.end()
-            self._context.on_change()
 
     def _peer_changed(self, peer: CompanionPeer) -> None:
         if not peer.present:
-            self._left(peer)
+            self._tools.abandon(peer.session)
+            self._context.reviews.client_gone(peer.session.client)
         self._context.on_change()
-
-    def _left(self, peer: CompanionPeer) -> None:
-        self._tools.abandon(peer.session)
-        self._context.reviews.client_gone(peer.session.client)
 
     # -- pushes ---------------------------------------------------------------------------------
 
@@ -238,8 +234,8 @@ class CompanionServer:
             return
         folders = self._context.state.real_folders()
         for cli in self._folders:
-            path, token = self.file(cli), self._tokens[cli.agent]
-            facts = Server(self.port, token, self._context.facts.pid, folders)
+            path, pid = self.file(cli), self._context.facts.pid
+            facts = Server(self.port, self._tokens[cli.agent], pid, folders)
             try:
                 lockfile.write_atomically(path, cli.content(facts))
             except OSError as error:
