@@ -208,9 +208,13 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The view could not be opened; reason is a sentence for the agent and the log."""
+    """The view could not be opened; reason is a sentence for the agent and the log.
+
+    by_choice: the user does not want to see it.
+    """
 
     reason: str
+    by_choice: bool = False
 
 
 Verdict = Accepted | Rejected | Cancelled | Failed

@@ -182,7 +182,7 @@ class Desk:
         """Nothing runs yet.
 
         Args:
-            options: `gemini` and `qwen`, the options of each.
+            options: of the plugin, such as `gemini` and `qwen`, the options of each.
         """
         self.folder = folder
         self.environ = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp")}
@@ -190,11 +190,11 @@ class Desk:
         self.state = EditorState()
         self.state.set_folders([str(folder)])
         self.tasks = Tasks()
-        self.reviews = Reviews(self.editor, self.tasks, lambda: None)
         self.kernels = Kernels()
         self.clients: list[Client] = []
         self.pid = options.pop("pid", os.getpid())
         self.config = Config.read(options)
+        self.reviews = Reviews(self.editor, self.tasks, lambda: None, self.config.shows_diffs)
         self.server = self.new_server()
         self.sides: dict[str, Side | AgentIdeError] = {}
 

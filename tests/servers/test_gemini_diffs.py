@@ -163,6 +163,21 @@ async def test_a_view_that_cannot_be_opened_leaves_the_question_to_the_terminal(
     await quiet(desk, client)
 
 
+async def test_diffs_that_the_user_has_switched_off_stay_in_the_terminal(
+    short_folder: Path,
+) -> None:
+    desk = Desk(short_folder, diff={"enabled": False})
+    await desk.start()
+    client = await desk.connect()
+    path = short_folder / "a.txt"
+    await client.open_diff(path, "x\n")
+    assert await client.close_diff(path) == {"content": "x\n"}
+    await quiet(desk, client)
+    assert desk.editor.notes == []
+    assert desk.reviews.open() == []
+    await desk.close()
+
+
 async def test_a_path_that_is_none_is_no_error(desk: Desk, client: Client) -> None:
     await client.open_diff("relative.txt", "x\n")
     desk.reviews.reject(await desk.review("relative.txt"))

@@ -69,7 +69,7 @@ class Reviews:
             timeout_s: after this without a verdict it is withdrawn; None waits for ever.
         """
         if not self._is_enabled(proposal.agent):
-            return Failed("the user has switched diffs off; ask in the terminal")
+            return Failed("the user has switched diffs off; ask in the terminal", by_choice=True)
         self._last_id += 1
         # in the set before anything is waited for: arrival is the order, and its client may go
         review = Review.of(ReviewId(self._last_id), proposal)

@@ -138,14 +138,14 @@ class CompanionTools:
 
     async def _await_verdict(self, session: CompanionSession, diff: Diff) -> None:
         verdict = await self._reviews.propose(diff.proposal)
-        if isinstance(verdict, Failed):
+        if not isinstance(verdict, Failed):
+            session.settle(diff, messages.verdict_message(diff.path, verdict))
+        elif not verdict.by_choice:
             self._editor.notify(
                 f"the diff of {diff.path} cannot be shown ({verdict.reason}); "
                 f"{session.cli.title} asks about it in its terminal",
                 "warn",
             )
-            return
-        session.settle(diff, messages.verdict_message(diff.path, verdict))
 
     async def _close_diff(self, session: CompanionSession, path: str) -> ToolResult:
         diff = session.diffs.get(path)
