@@ -17,7 +17,10 @@ local function command_line(request)
   for _, name in ipairs(names) do
     table.insert(argv, ("%s=%s"):format(name, request.env[name]))
   end
-  return vim.list_extend(argv, request.argv)
+  -- found here: the other program's PATH may be another
+  local program = vim.fn.exepath(request.argv[1])
+  table.insert(argv, program ~= "" and program or request.argv[1])
+  return vim.list_extend(argv, request.argv, 2)
 end
 
 ---@param argv string[]
