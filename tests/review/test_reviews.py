@@ -249,8 +249,8 @@ async def test_closed_by_its_client_and_never_written(
     await desk.reviews.accept(review, text)
     await answer
     await desk.reviews.close(review)
-    await eventually(lambda: desk.editor.notes)
-    assert "did not write a.txt" in desk.editor.notes[-1]
+    # on a slow machine "has not written yet" may come before
+    await eventually(lambda: any("did not write a.txt" in note for note in desk.editor.notes))
     assert desk.editor.kept == kept
 
 
