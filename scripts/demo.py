@@ -62,6 +62,7 @@ def own_folders(folder: Path) -> dict[str, str]:
         **os.environ,
         "CLAUDE_CONFIG_DIR": str(folder / "claude"),
         "COPILOT_HOME": str(folder / "copilot"),
+        "QWEN_HOME": str(folder / "qwen"),
     }
     for name in ("config", "data", "state", "cache"):
         env[f"XDG_{name.upper()}_HOME"] = str(folder / name)
