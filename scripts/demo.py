@@ -176,7 +176,8 @@ class Rehearsal:
         self._nvim.api.input(keys)
 
     def _locks(self) -> int:
-        return len(list(self._folder.glob("*/ide/*.lock")))
+        """Of the demo's agents; other servers have theirs beside them."""
+        return sum(len(list(self._folder.glob(f"{agent}/ide/*.lock"))) for agent in AGENTS)
 
     def _text(self) -> str:
         return self._path.read_text(encoding="utf-8")

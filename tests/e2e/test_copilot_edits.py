@@ -76,6 +76,8 @@ def test_a_file_that_changed_meanwhile_is_overwritten_only_if_the_user_wants_it(
     editor.terminal.wait_for(r"changed on disk\. Copilot overwrites it.* Accept anyway\?")
     editor.feed("1<CR>")
     assert path.read_text() == "one\ntwo\nby another\n"
+    # the host has heard the no: the proposal awaits a verdict again
+    editor.terminal.wait_for(":w accepts")
     accept_stale(editor)
     editor.feed("2<CR>")
     cli.terminal.wait_for(AGREED, 2 * LIMIT_S)

@@ -107,14 +107,22 @@ def test_neo_tree(desk: Bed) -> None:
     assert sent(desk, 3) == ["sub", "a é.txt", "b.txt"]
 
 
+EXPLORED = """
+local picker = require("snacks").picker.get({ source = "explorer" })[1]
+local item = picker and picker:current()
+return item and item.file or ""
+"""
+
+
 def test_snacks_explorer(desk: Bed) -> None:
     use_plugins(desk.nvim, "snacks.nvim")
     desk.nvim.lua("require('snacks').setup({ explorer = {}, picker = {} })")
     desk.nvim.lua("require('snacks').explorer()")
     wait_until(lambda: desk.nvim.eval("&filetype") == "snacks_picker_list", "the explorer")
     go_to(desk, "b.txt")
-    # the explorer follows the cursor once it moves
+    # the explorer follows the cursor once it moves, a moment later
     desk.nvim.feed("kj")
+    wait_until(lambda: str(desk.nvim.lua(EXPLORED)).endswith("b.txt"), "the explorer's own cursor")
     desk.nvim.command("ClaudeCodeSend")
     assert sent(desk) == ["b.txt"]
     # its own way to mark
