@@ -122,28 +122,25 @@ class ClaudeServer:
             if port is None or prior is None or prior.get("pid") != self._context.facts.pid:
                 continue
             token = prior.get("authToken")
-            if isinstance(token, str) and await self._listen(token, port):
-                return True
+            if isinstance(token, str):
+                try:
+                    await self._listen(token, port)
+                except ServeError as error:
+                    logger.warning("! port %d is not to be had again: %s", port, error)
+                else:
+                    return True
             # somebody else may sit on that port by now: the old token must not be used again
             lockfile.remove(path)
         return False
 
     async def _listen_anew(self) -> None:
-        self._token = secrets.token_hex(16)
-        admission = Admission(TOKEN_HEADER, self._token, subprotocol="mcp")
-        self._server = await listen(
-            self._connected, admission, range(self._config.port_min, self._config.port_max + 1)
-        )
+        ports = range(self._config.port_min, self._config.port_max + 1)
+        await self._listen(secrets.token_hex(16), ports)
 
-    async def _listen(self, token: str, port: int) -> bool:
-        try:
-            admission = Admission(TOKEN_HEADER, token, subprotocol="mcp")
-            self._server = await listen(self._connected, admission, port)
-        except ServeError as error:
-            logger.warning("! port %d is not to be had again: %s", port, error)
-            return False
+    async def _listen(self, token: str, ports: range | int) -> None:
+        admission = Admission(TOKEN_HEADER, token, subprotocol="mcp")
+        self._server = await listen(self._connected, admission, ports)
         self._token = token
-        return True
 
     # -- what the host asks (protocols.base.Running) -------------------------------------------
 
