@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 from bench.editor import REPO, Agent, Editor, wait_for
-from bench.table import Row, median, percentile
+from bench.table import Row, percentile
 
 CALLS = 2000
 FROM_STATE = ("getCurrentSelection", "getOpenEditors", "getWorkspaceFolders", "getDiagnostics")

@@ -7,9 +7,10 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 from bench.editor import Agent, Editor, wait_for
-from bench.table import Row, median
+from bench.table import Row
 
 SIZES = (("100 KB", 100_000, 1.0), ("1 MB", 1_000_000, 1.0), ("10 MB", 10_000_000, 0.35))
 LINE = "the quick brown fox jumps over the lazy dog, line {:07d}\n"

@@ -7,9 +7,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 from bench.editor import REPO, Editor, environment, wait_for
-from bench.table import Row, median
+from bench.table import Row
 
 RUNS = 20
 

@@ -7,7 +7,6 @@ Not here: measuring (the row modules).
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,10 +38,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` (0..1) of them lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def median(values: Sequence[float]) -> float:
-    return statistics.median(values)
 
 
 def print_table(rows: Iterable[Row]) -> None:
