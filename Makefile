@@ -74,6 +74,11 @@ e2e: deps-dev cli ## Run the tests with sockets and real CLIs
 test-010 test-011 test-012: test-0%: deps-dev
 	NVIM=$$(scripts/fetch-neovim 0.$*) $(PYTEST) tests/lua tests/editor $(if $(FILTER),-k "$(FILTER)")
 
+# the long form of what `make test` runs in a short one; figures at the end, and in build/figures.json
+.PHONY: torture
+torture: deps-dev cli ## Hostile input and faults, the long form: about half an hour
+	$(PYTEST) tests/torture --long --timeout 1800
+
 .PHONY: bench
 bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part
 	$(PY) -m bench $(ARGS)

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.figures import figure, pytest_addoption, pytest_terminal_summary, scale
+
+__all__ = ["figure", "pytest_addoption", "pytest_terminal_summary", "repo", "scale", "short_folder"]
+
 
 @pytest.fixture(scope="session")
 def repo() -> Path:

@@ -1,0 +1,1 @@
+"""Hostile input, misbehaving agents, faults: each test tells a figure (`make torture`)."""
