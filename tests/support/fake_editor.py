@@ -39,7 +39,7 @@ class FakeEditor:
     typed:    what the user has made of a proposal in its view.
     prompts:  what was pasted into an agent's terminal; an agent without entry has none.
     refuse:   when set, calls fail with this sentence.
-    slow:     while cleared, show_review waits (a prompt holds the editor).
+    free:     while cleared, show_review waits (the user is in the middle of something).
     """
 
     def __init__(self) -> None:
@@ -63,6 +63,7 @@ class FakeEditor:
         self.refuse: str | None = None
         self.free = asyncio.Event()
         self.free.set()
+        self._opening: dict[ReviewId, asyncio.Future[bool]] = {}
 
     def _check(self) -> None:
         if self.refuse is not None:
@@ -109,12 +110,23 @@ class FakeEditor:
         return self.notebook
 
     async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
-        await self.free.wait()
+        opening = asyncio.ensure_future(self.free.wait())
+        self._opening[review] = opening
+        await asyncio.wait({opening})
+        if self._opening.get(review) is opening:
+            del self._opening[review]
+        if opening.cancelled():
+            raise EditorError("closed before it was shown")
         self._check()
         self.views[review] = proposal
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         self._check()
+        if review in self._opening:
+            self._opening.pop(review).cancel()
+        typed = self.typed.get(review)
+        if reason == "withdrawn" and typed is not None:
+            self.kept.append(typed)
         self.views.pop(review, None)
         self.closed.append((review, reason))
 
