@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_ide.wire.jsonrpc import (
+    MAX_BATCH,
     Batch,
     Malformed,
     Notification,
@@ -61,8 +63,10 @@ def test_id_of_another_type_is_refused(id: str) -> None:
         '{"jsonrpc":"2.0","id":1,"method":"m",}',
         '["a"',
         b'{"jsonrpc":"2.0","method":"\xff"}',
-        '{"jsonrpc":"2.0","method":"\\ud800"}',
+        b'{"jsonrpc":"2.0","id":"\xff","method":"m"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","skipped":"\xed\xa0\x80"}',
         '{"jsonrpc":"2.0","method":"\ud800"}',
+        '{"jsonrpc":"2.0","method":"\\ud80"}',
         '{"a":' * 100_000,
         "[" * 100_000,
     ],
@@ -83,6 +87,9 @@ def test_json_but_no_message(data: str) -> None:
         '"method":"m"',
         '"jsonrpc":"1.0","method":"m"',
         '"jsonrpc":2.0,"method":"m"',
+        '"jsonrpc":1e400,"method":"m"',
+        '"jsonrpc":"2.0","method":1e400',
+        '"jsonrpc":"2.0","result":1,"error":1e400',
         '"jsonrpc":"2.0"',
         '"jsonrpc":"2.0","method":1',
         '"jsonrpc":"2.0","method":null',
@@ -93,6 +100,49 @@ def test_json_but_no_message(data: str) -> None:
 )
 def test_bad_members_get_the_senders_id(members: str) -> None:
     assert_malformed(f'{{"id":7,{members}}}', -32600, b"7")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"\ud800", "\ufffd"),
+        (r"\uDFFFx", "\ufffdx"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\\ud800\ud800", "\\ud800\ufffd"),
+        (r"\ud83d\\ude00", "\ufffd\\ude00"),
+        (r"\"\ud800", '"\ufffd'),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_replaced(written: str, read: str) -> None:
+    """JavaScript writes it where it has cut a text; the request must not stay unanswered."""
+    message = parse(f'{{"jsonrpc":"2.0","id":7,"method":"{written}"}}')
+    assert message == Request(b"7", read, b"{}")
+
+
+def test_a_batch_has_its_limit() -> None:
+    member = '{"jsonrpc":"2.0","method":"m"}'
+    most = parse(f"[{','.join([member] * MAX_BATCH)}]")
+    assert isinstance(most, Batch)
+    assert len(most.messages) == MAX_BATCH
+    assert_malformed(f"[{','.join([member] * (MAX_BATCH + 1))}]", -32600)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" + b"0," * 1_000_000 + b"0]",
+        b'{"jsonrpc":[' + b"[]," * 1_000_000 + b'0],"id":1}',
+        b'{"jsonrpc":"2.0","method":[' + b"[]," * 1_000_000 + b'0],"id":1}',
+        b'{"jsonrpc":"2.0","error":[' + b"[]," * 1_000_000 + b'0],"id":1}',
+    ],
+    ids=lambda data: repr(data[:26]),
+)
+def test_no_more_memory_than_the_message_has(data: bytes) -> None:
+    tracemalloc.start()
+    parse(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(data)
 
 
 def test_absent_and_null_params_are_empty() -> None:
@@ -112,7 +162,7 @@ def test_answers() -> None:
     bad = parse('{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"m"}}')
     assert good == Response(b'"x"', b'{"a":1}', None)
     assert isinstance(bad, Response)
-    assert bad.error == {"code": 1, "message": "m"}
+    assert bad.error == b'{"code":1,"message":"m"}'
 
 
 def test_batch_keeps_order_and_bad_members() -> None:

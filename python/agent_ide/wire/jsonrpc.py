@@ -1,13 +1,14 @@
 """JSON-RPC 2.0 grammar: bytes to messages and back; pure.
 
 Owns:     what is a request, a notification, a response, a batch, and which error a bad one gets.
-Not here: methods (mcp.py), transports.
+Not here: methods (mcp.py), transports, the size of a message (transports/).
 Source:   https://www.jsonrpc.org/specification. Ids stay raw JSON: they are echoed exactly,
           whatever their type and size (1e400 and 30 digits included).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import msgspec
 from agent_ide.errors import RpcError
 
 __all__ = [
+    "MAX_BATCH",
     "Batch",
     "Incoming",
     "Malformed",
@@ -38,6 +40,9 @@ RawId = bytes
 
 NULL_ID: RawId = b"null"
 
+MAX_BATCH = 100
+"""Messages in a batch; what is none costs a peer one byte and the host a hundred."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -55,11 +60,11 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer of the peer; `error` is None unless it was an error object."""
+    """An answer of the peer, its parts raw JSON; `error` is None unless it said one."""
 
     id: RawId
     result: bytes
-    error: Any
+    error: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Malformed:
     error: RpcError
 
 
+_NO_JSON = Malformed(NULL_ID, RpcError.parse_error())
+
 Incoming = Request | Notification | Response | Malformed
 
 
@@ -78,36 +85,87 @@ class Batch:
     messages: tuple[Incoming, ...]
 
 
-class _Envelope(msgspec.Struct):
-    """Any object; types are looked at afterwards, so that a wrong one is not a parse error."""
+MAX_MENDED_BYTES = 4 * 1024 * 1024
+"""Of a message that is searched for half pairs: it takes half a second a megabyte at the worst."""
 
-    jsonrpc: Any = msgspec.UNSET
-    id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    method: Any = msgspec.UNSET
-    params: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: Any = msgspec.UNSET
+_Part = msgspec.Raw | msgspec.UnsetType
+
+
+class _Envelope(msgspec.Struct):
+    """Any object. Its parts are read one by one: what is wrong with one must not hide the id, and
+    a tree of objects that nobody asked for would take many times its length.
+    """
+
+    jsonrpc: _Part = msgspec.UNSET
+    id: _Part = msgspec.UNSET
+    method: _Part = msgspec.UNSET
+    params: _Part = msgspec.UNSET
+    result: _Part = msgspec.UNSET
+    error: _Part = msgspec.UNSET
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
-_batch = msgspec.json.Decoder(list[msgspec.Raw])
+# an array whose members beyond the last field are passed over, so that they cost nothing
+_batch = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "_Members",
+        [(f"member_{n}", _Part, msgspec.UNSET) for n in range(MAX_BATCH + 1)],
+        array_like=True,
+    )
+)
+_string = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
+
+_HALF_PAIR = re.compile(
+    rb"(?<!\\)((?:\\\\)*)\\u[dD](?:"
+    rb"[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
+)
+"""The escape of half of a surrogate pair without the other; group 1: escaped backslashes before."""
 
 
 def parse(data: str | bytes) -> Incoming | Batch:
-    """One message or batch of the peer. Never raises: what is wrong comes as `Malformed`."""
+    """One message or batch of the peer. Never raises: what is wrong comes as `Malformed`.
+
+    Half of a surrogate pair, which JavaScript writes where it has cut a text, is read as U+FFFD.
+    """
     if isinstance(data, str):
-        # a lone surrogate becomes bytes that the decoder refuses: a parse error, as it should be
         data = data.encode("utf-8", "surrogatepass")
+    if not _is_utf8(data):
+        return _NO_JSON
+    message = _parse(data)
+    if message is _NO_JSON and len(data) <= MAX_MENDED_BYTES:
+        mended = _HALF_PAIR.sub(rb"\1\\ufffd", data)
+        if mended != data:
+            return _parse(mended)
+    return message
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Looked at first: an id goes back as it came, and what is skipped is not looked at."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parse(data: bytes) -> Incoming | Batch:
     if data.lstrip(b" \t\r\n")[:1] != b"[":
         return _parse_one(data)
     try:
-        members = _batch.decode(data)
+        decoded = msgspec.structs.astuple(_batch.decode(data))
     except (msgspec.DecodeError, RecursionError):
-        return Malformed(NULL_ID, RpcError.parse_error())
+        return _NO_JSON
+    members = [bytes(member) for member in decoded if isinstance(member, msgspec.Raw)]
     if not members:
         return Malformed(NULL_ID, RpcError.invalid_request("an empty batch"))
-    return Batch(tuple(_parse_one(bytes(member)) for member in members))
+    if len(members) > MAX_BATCH:
+        error = RpcError.invalid_request(f"over {MAX_BATCH} messages in a batch")
+        return Malformed(NULL_ID, error)
+    return Batch(tuple(map(_parse_one, members)))
 
 
 def _parse_one(data: bytes) -> Incoming:
@@ -117,35 +175,44 @@ def _parse_one(data: bytes) -> Incoming:
         # JSON, but no object
         return Malformed(NULL_ID, RpcError.invalid_request("not an object"))
     except (msgspec.DecodeError, RecursionError):
-        return Malformed(NULL_ID, RpcError.parse_error())
-    raw_id = None if isinstance(envelope.id, msgspec.UnsetType) else bytes(envelope.id).strip()
+        return _NO_JSON
+    raw_id = _raw(envelope.id)
     if raw_id is not None and raw_id[:1] in (b"{", b"[", b"t", b"f"):
         return Malformed(NULL_ID, RpcError.invalid_request("id must be a string or a number"))
-    if envelope.jsonrpc != "2.0":
+    if _text(envelope.jsonrpc) != "2.0":
         return Malformed(raw_id or NULL_ID, RpcError.invalid_request('jsonrpc must be "2.0"'))
-    if isinstance(envelope.method, str):
-        return _call(raw_id, envelope)
+    method = _text(envelope.method)
+    if method is not None:
+        return _call(raw_id, method, _raw(envelope.params))
     if envelope.method is not msgspec.UNSET:
         return Malformed(raw_id or NULL_ID, RpcError.invalid_request("method must be a string"))
-    has_result = not isinstance(envelope.result, msgspec.UnsetType)
-    if raw_id is not None and has_result != (envelope.error is not msgspec.UNSET):
-        result = b"null" if isinstance(envelope.result, msgspec.UnsetType) else envelope.result
-        return Response(raw_id, bytes(result), None if has_result else envelope.error)
+    result, error = _raw(envelope.result), _raw(envelope.error)
+    if raw_id is not None and (result is None) != (error is None):
+        return Response(raw_id, result or b"null", error)
     return Malformed(raw_id or NULL_ID, RpcError.invalid_request("no method"))
 
 
-def _call(raw_id: RawId | None, envelope: _Envelope) -> Incoming:
-    params = b"{}" if isinstance(envelope.params, msgspec.UnsetType) else bytes(envelope.params)
-    params = params.strip()
-    if params[:1] not in (b"{", b"["):
-        if params == b"null":
-            params = b"{}"
-        else:
-            error = RpcError.invalid_request("params must be an object or an array")
-            return Malformed(raw_id or NULL_ID, error)
+def _raw(part: msgspec.Raw | msgspec.UnsetType) -> bytes | None:
+    return None if isinstance(part, msgspec.UnsetType) else bytes(part).strip()
+
+
+def _text(part: msgspec.Raw | msgspec.UnsetType) -> str | None:
+    """The string that a part is; None where it is none."""
+    try:
+        return None if isinstance(part, msgspec.UnsetType) else _string.decode(part)
+    except msgspec.DecodeError:
+        return None
+
+
+def _call(raw_id: RawId | None, method: str, params: bytes | None) -> Incoming:
+    if params is None or params == b"null":
+        params = b"{}"
+    elif params[:1] not in (b"{", b"["):
+        error = RpcError.invalid_request("params must be an object or an array")
+        return Malformed(raw_id or NULL_ID, error)
     if raw_id is None:
-        return Notification(envelope.method, params)
-    return Request(raw_id, envelope.method, params)
+        return Notification(method, params)
+    return Request(raw_id, method, params)
 
 
 def id_of(message: Incoming | Batch) -> RawId:

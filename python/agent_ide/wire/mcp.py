@@ -134,11 +134,11 @@ class Notified:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The peer's answer to a request of ours; `error` is None unless it refused."""
+    """The peer's answer to a request of ours, raw JSON; `error` is None unless it refused."""
 
     id: bytes
     result: bytes
-    error: Any
+    error: bytes | None
 
 
 @dataclass(eq=False, slots=True)
@@ -253,8 +253,8 @@ class McpSession:
         match message:
             case jsonrpc.Malformed(id, error):
                 exchange.add_reply(jsonrpc.encode_error(id, error))
-            case jsonrpc.Response(id, result, error_object):
-                exchange.events.append(Answered(id, result, error_object))
+            case jsonrpc.Response(id, result, refused):
+                exchange.events.append(Answered(id, result, refused))
             case jsonrpc.Notification("notifications/cancelled", params):
                 self._cancel(exchange, params)
             case jsonrpc.Notification(method, params):
