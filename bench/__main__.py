@@ -1,29 +1,70 @@
 """`make bench`: measure everything, print the table, write build/bench.json.
 
-python -m bench                 all rows
-python -m bench start calls     some
+python -m bench                   all parts
+python -m bench start calls       some
+python -m bench --short           fewer runs; fails when a ratio is far outside its budget
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import time
 
-from bench import calls, diffs, start
-from bench.editor import REPO
-from bench.table import print_table, write_json
-
-PARTS = {"start": start.rows, "calls": calls.rows, "diffs": diffs.rows}
+from bench import report
+from bench.parts import PARTS, Measured, Part, measure
+from bench.table import print_table
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in PARTS]
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(PARTS))
+    parser.add_argument("--short", action="store_true", help="fewer runs; fails far outside")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
-        print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-        return 2
-    rows = [row for name in names or PARTS for row in PARTS[name]()]
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    parts = [PARTS[name] for name in options.parts or PARTS]
+    if options.short:
+        parts = [part for part in parts if part.short_bound_s is not None]
+    return run(parts, options.short)
+
+
+def run(parts: list[Part], short: bool) -> int:
+    """Run the parts; 1 when one did not come to its end, or in the short form is far outside."""
+    facts = {**report.machine(), "short": short}
+    found: dict[str, Measured] = {}
+    for part in parts:
+        begin = time.monotonic()
+        found[part.name] = measure(part, short)
+        if short and found[part.name].failed:
+            _say(f"{part.name}: {_trouble(found[part.name])}; measured once more")
+            found[part.name] = found[part.name].or_else(measure(part, short))
+        _say(f"{part.name}: {time.monotonic() - begin:.0f} s")
+    rows = [row for measured in found.values() for row in measured.rows]
+    errors = {name: measured.error for name, measured in found.items() if measured.error}
     print_table(rows)
-    write_json(rows, REPO / "build" / "bench.json")
-    return 0
+    report.write(report.REPO / "build" / "bench.json", rows, facts, errors)
+    failed = [name for name, measured in found.items() if measured.error or _far(measured, short)]
+    for name in failed:
+        _say(f"{name}: {_trouble(found[name])}")
+    return 1 if failed else 0
+
+
+def _far(measured: Measured, short: bool) -> bool:
+    return short and measured.failed
+
+
+def _trouble(measured: Measured) -> str:
+    return measured.error or "far outside its budget: " + ", ".join(
+        f"{row.name} ({row.value:.2f} {row.unit}, {row.budget_told})"
+        for row in measured.rows
+        if row.far_outside
+    )
+
+
+def _say(line: str) -> None:
+    print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,20 +13,22 @@ from bench.editor import REPO, Editor, environment, wait_for
 from bench.table import Row
 
 RUNS = 20
+STARTS = 5
 
 
-def rows() -> list[Row]:
-    return [_startup(), *_served()]
+def rows(short: bool = False) -> list[Row]:
+    runs, starts = (5, 3) if short else (RUNS, STARTS)
+    return [_startup(runs), *_served(starts)]
 
 
-def _startup() -> Row:
+def _startup(runs: int) -> Row:
     """Time until Neovim says it has started, with and without the plugin, in turns."""
     with_plugin, without = [], []
-    for _ in range(RUNS):
+    for _ in range(runs):
         without.append(_startuptime("set rtp+=."))
         with_plugin.append(_startuptime(f"set rtp^={REPO}"))
     added = median(with_plugin) - median(without)
-    detail = f"{median(without):.1f} -> {median(with_plugin):.1f} ms, median of {RUNS}"
+    detail = f"{median(without):.1f} -> {median(with_plugin):.1f} ms, median of {runs}"
     return Row("Neovim's start: added by the plugin", added, "ms", 1.0, detail)
 
 
@@ -46,10 +48,10 @@ def _startuptime(setup: str) -> float:
         return float(started[-1].split()[0])
 
 
-def _served() -> list[Row]:
+def _served(starts: int) -> list[Row]:
     """From the process's start to each lock file, against Python importing asyncio."""
     claude, copilot, bare = [], [], []
-    for _ in range(5):
+    for _ in range(starts):
         begin = time.monotonic()
         subprocess.run([sys.executable, "-c", "import asyncio"], check=True)
         bare.append(time.monotonic() - begin)

@@ -1,26 +1,29 @@
-"""Rows of the table that `make bench` prints, and their JSON.
+"""Rows of the table that `make bench` prints, and what a budget means for them.
 
-Owns:     what a row says: a figure, its budget, whether it holds.
-Not here: measuring (the row modules).
+Owns:     what a row says: a figure, its budget, whether it holds, whether it is far outside.
+Not here: measuring (the parts), running the parts and the JSON (parts.py, report.py).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
-__all__ = ["Row", "percentile", "print_table", "write_json"]
+__all__ = ["Row", "percentile", "print_table"]
+
+FAR = {"x": 2.0, "exp": 1.5}
+"""How often over its budget a row is far outside, by unit. Only what was measured against something
+in the same run has one: milliseconds of a machine that is shared fail nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One figure.
 
-    value:  in `unit`; a ratio has unit "x".
-    budget: the most it may be; None: only told.
-    detail: the absolute figures behind it, on this machine in this run.
+    value:    in `unit`; a ratio has unit "x", an exponent of growth "exp".
+    budget:   the most it may be; None: only told.
+    detail:   the absolute figures behind it, on this machine in this run.
+    at_least: the budget is the least it may be, as for a throughput.
     """
 
     name: str
@@ -28,10 +31,35 @@ class Row:
     unit: str
     budget: float | None
     detail: str = ""
+    at_least: bool = False
 
     @property
     def holds(self) -> bool:
-        return self.budget is None or self.value <= self.budget
+        return self._within(1.0)
+
+    @property
+    def far_outside(self) -> bool:
+        """So far over its budget that noise is no excuse; what fails the short form."""
+        return self.unit in FAR and not self._within(FAR[self.unit])
+
+    def _within(self, factor: float) -> bool:
+        if self.budget is None:
+            return True
+        if self.at_least:
+            return self.value >= self.budget / factor
+        return self.value <= self.budget * factor
+
+    @property
+    def budget_told(self) -> str:
+        if self.budget is None:
+            return ""
+        return f"{'>=' if self.at_least else '<='} {self.budget:g} {self.unit}".rstrip()
+
+    @property
+    def mark(self) -> str:
+        if self.budget is None:
+            return ""
+        return "ok" if self.holds else "FAR" if self.far_outside else "OVER"
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -41,14 +69,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def print_table(rows: Iterable[Row]) -> None:
-    print(f"{'what':<58} {'figure':>12} {'budget':>9}  ")
+    print(f"{'what':<64} {'figure':>12} {'budget':>11}")
     for row in rows:
-        budget = "" if row.budget is None else f"{row.budget:g} {row.unit}"
-        mark = "ok" if row.holds else "OVER"
-        print(f"{row.name:<58} {row.value:>9.2f} {row.unit:<2} {budget:>9}  {mark:<4} {row.detail}")
-
-
-def write_json(rows: Sequence[Row], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows_json = [{**asdict(row), "holds": row.holds} for row in rows]
-    path.write_text(json.dumps(rows_json, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        figure = f"{row.value:>8.2f} {row.unit:<3}"
+        print(f"{row.name:<64} {figure} {row.budget_told:>11} {row.mark:<4} {row.detail}".rstrip())
