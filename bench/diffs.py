@@ -1,4 +1,9 @@
-"""openDiff of large files against `:diffsplit` of the same two texts in the same Neovim."""
+"""openDiff against `:diffsplit` of the same two texts in the same Neovim: until visible, stalls, an
+edit, accept, memory.
+
+Owns:     what "visible" means: both windows are there in diff mode, and drawn (a UI is attached).
+Not here: the host's share while another client calls (clients.py).
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,26 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.editor import Agent, Editor, wait_for
 from bench.table import Row
 
-SIZES = (("100 KB", 100_000, 1.0), ("1 MB", 1_000_000, 1.0), ("10 MB", 10_000_000, 0.35))
 LINE = "the quick brown fox jumps over the lazy dog, line {:07d}\n"
 
+UI = (120, 40, {"ext_linegrid": True, "rgb": True})
+
 STALL = """
-_G.longest, _G.last = 0, vim.uv.hrtime()
+_G.longest, _G.last = 0, nil
+if _G.ticking then return end
+_G.ticking = true
 local function tick()
   local now = vim.uv.hrtime()
-  _G.longest, _G.last = math.max(_G.longest, now - _G.last), now
-  _G.timer = vim.defer_fn(tick, 1)
+  _G.longest, _G.last = math.max(_G.longest, now - (_G.last or now)), now
+  vim.defer_fn(tick, 1)
 end
 tick()
 """
@@ -36,80 +46,211 @@ vim.cmd("diffoff! | only | enew | silent! %bwipeout!")
 return took
 """
 
+PROPOSAL = """
+local function proposal()
+  return vim.iter(vim.api.nvim_list_wins()):find(function(win)
+    local name = vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win))
+    return name:find("^agent%-ide://review") ~= nil and vim.wo[win].diff
+  end)
+end
+"""
+
+SHOWN = (
+    PROPOSAL
+    + """
+local shown = proposal() ~= nil
+vim.cmd.redraw()
+return shown
+"""
+)
+
+EDIT = (
+    PROPOSAL
+    + """
+local buf = vim.api.nvim_win_get_buf(proposal())
+local begin = vim.uv.hrtime()
+vim.api.nvim_buf_set_lines(buf, 70, 71, true, { "edited" })
+vim.cmd.redraw()
+return (vim.uv.hrtime() - begin) / 1e6
+"""
+)
+
+WRITE = """
+local from, to = ...
+vim.cmd.edit(from)
+local begin = vim.uv.hrtime()
+vim.cmd("silent write! " .. to)
+local took = (vim.uv.hrtime() - begin) / 1e6
+vim.cmd("enew | silent! %bwipeout!")
+return took
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """visible: the most it may take, against :diffsplit. changed: every how many lines."""
+
+    name: str
+    bytes: int
+    visible: float
+    runs: int
+    changed: int = 100
+    stall_ms: float = 250.0
+
+    def texts(self) -> tuple[str, str]:
+        lines = [LINE.format(number) for number in range(self.bytes // len(LINE.format(0)))]
+        middle = self.changed // 2
+        changed = [
+            line.replace("fox", "cat") if number % self.changed == middle else line
+            for number, line in enumerate(lines)
+        ]
+        return "".join(lines), "".join(changed)
+
+
+SIZES = (
+    Size("100 KB", 100_000, 1.0, runs=9),
+    Size("1 MB", 1_000_000, 1.0, runs=7),
+    Size("10 MB", 10_000_000, 0.35, runs=3),
+)
+
+ALL_DIFFERENT = Size("10 MB, every line", 10_000_000, 0.35, runs=1, changed=1, stall_ms=500.0)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was measured of one size, in ms; one entry for each run."""
+
+    bare: list[float] = field(default_factory=list)
+    shown: list[float] = field(default_factory=list)
+    stall: list[float] = field(default_factory=list)
+    edit: list[float] = field(default_factory=list)
+    accept: list[float] = field(default_factory=list)
+    write: list[float] = field(default_factory=list)
+
 
 def rows() -> list[Row]:
-    found = []
-    for name, size, budget in SIZES:
-        with Editor() as editor:
-            lock = wait_for(editor.claude_lock)
-            token = json.loads(lock.read_text())["authToken"]
-            found += asyncio.run(_measure(editor, int(lock.stem), token, name, size, budget))
-    return found
+    found: list[Row] = []
+    for size in (*SIZES, ALL_DIFFERENT):
+        found += _rows_of(size, _run(_measure, size))
+    return [*found, _memory()]
 
 
-def _texts(size: int) -> tuple[str, str]:
-    lines = [LINE.format(number) for number in range(size // len(LINE.format(0)))]
-    changed = [
-        line.replace("fox", "cat") if number % 100 == 50 else line
-        for number, line in enumerate(lines)
-    ]
-    return "".join(lines), "".join(changed)
+def _run(measure: Callable[[Editor, Agent, Size], Any], size: Size) -> Any:
+    async def run(editor: Editor, lock: Path) -> Any:
+        agent = await Agent.connect(int(lock.stem), json.loads(lock.read_text())["authToken"])
+        found = await measure(editor, agent, size)
+        await agent.close()
+        return found
+
+    with Editor() as editor:
+        editor.client.call("nvim_ui_attach", *UI)
+        return asyncio.run(run(editor, wait_for(editor.claude_lock)))
 
 
-async def _measure(
-    editor: Editor, port: int, token: str, name: str, size: int, budget: float
-) -> list[Row]:
-    old_text, new_text = _texts(size)
-    old, new = editor.project / "old.txt", editor.project / "new.txt"
+def _files(editor: Editor, size: Size, run: int = 0) -> tuple[Path, Path, str]:
+    """A file of its own for each run: an edit of one that was accepted before is asked about."""
+    old_text, new_text = size.texts()
+    old, new = editor.project / f"old{run}.txt", editor.project / "new.txt"
     old.write_text(old_text)
     new.write_text(new_text)
-    bare = [editor.lua(DIFFSPLIT, str(old), str(new)) for _ in range(3)]
-    agent = await Agent.connect(port, token)
+    return old, new, new_text
+
+
+async def _measure(editor: Editor, agent: Agent, size: Size) -> Seen:
+    """`:diffsplit` and openDiff in turns; the first of each is a warm-up where there are several."""
+    seen = Seen()
+    for run in range(size.runs):
+        old, new, text = _files(editor, size, run)
+        seen.bare.append(editor.lua(DIFFSPLIT, str(old), str(new)))
+        seen.write.append(editor.lua(WRITE, str(new), str(editor.project / "written")))
+        answer = await _open(editor, agent, old, text, seen)
+        seen.edit.append(editor.lua(EDIT))
+        begin = time.monotonic()
+        editor.lua("require('agent_ide.diff').decide(...)", _review(editor), "accept")
+        await answer
+        seen.accept.append((agent.arrived_s - begin) * 1000)
+        await agent.call("close_tab", tab_name="tab")
+        old.write_text(text)
+        await _until(lambda: not editor.lua(SHOWN) and not _reviews(editor))
+    return seen
+
+
+async def _open(
+    editor: Editor, agent: Agent, old: Path, text: str, seen: Seen
+) -> asyncio.Future[Any]:
+    """openDiff until it is visible; the longest stall until nothing is left to do for it."""
     editor.lua(STALL)
+    answer, message = agent.prepare("tools/call", _open_diff(old, text))
     begin = time.monotonic()
-    answer = await agent.begin("tools/call", _open_diff(old, new_text, "tab"))
-    await _until(lambda: _visible(editor))
-    shown = (time.monotonic() - begin) * 1000
-    stall = editor.lua("return _G.longest") / 1e6
-    begin = time.monotonic()
-    editor.lua("require('agent_ide.diff').decide(...)", _review(editor), "accept")
-    await answer
-    accepted = (time.monotonic() - begin) * 1000
-    await agent.close()
-    base = median(bare)
-    return [
-        Row(
-            f"openDiff of {name}: visible, against :diffsplit",
-            shown / base,
-            "x",
-            budget,
-            f"{shown:.0f} / {base:.0f} ms",
-        ),
-        Row(f"openDiff of {name}: longest stall of the editor", stall, "ms", 250.0),
-        Row(f"accept of {name}: until the answer is on the wire", accepted, "ms", None),
-    ]
+    await agent.send_text(message)
+    await _until(lambda: editor.lua(SHOWN))
+    seen.shown.append((time.monotonic() - begin) * 1000)
+    await _until(lambda: any(review["state"] == "pending" for review in _reviews(editor)))
+    seen.stall.append(editor.lua("return _G.longest") / 1e6)
+    return answer
 
 
 async def _until(look: Callable[[], bool]) -> None:
-    while not look():  # noqa: ASYNC110 - what is waited for sets no event
-        await asyncio.sleep(0.001)
+    """Poll from a thread: a stall of the editor must not be one of the agent."""
+    async with asyncio.timeout(60):
+        while not await asyncio.to_thread(look):
+            await asyncio.sleep(0.001)
 
 
-def _open_diff(path: Path, text: str, tab_name: str) -> dict[str, object]:
+def _open_diff(path: Path, text: str) -> dict[str, object]:
     arguments = {
         "old_file_path": str(path),
         "new_file_path": str(path),
         "new_file_contents": text,
-        "tab_name": tab_name,
+        "tab_name": "tab",
     }
     return {"name": "openDiff", "arguments": arguments}
 
 
-def _visible(editor: Editor) -> bool:
-    reviews = editor.lua("return require('agent_ide.status').get().reviews")
-    return any(review["state"] == "pending" for review in reviews)
+def _reviews(editor: Editor) -> list[dict[str, Any]]:
+    reviews: list[dict[str, Any]] = editor.lua("return require('agent_ide.status').get().reviews")
+    return reviews
 
 
 def _review(editor: Editor) -> int:
-    reviews = editor.lua("return require('agent_ide.status').get().reviews")
-    return int(next(review["id"] for review in reviews if review["state"] == "pending"))
+    return int(next(review["id"] for review in _reviews(editor) if review["state"] == "pending"))
+
+
+def _rows_of(size: Size, seen: Seen) -> list[Row]:
+    bare, shown, accept, write = map(median, (seen.bare, seen.shown, seen.accept, seen.write))
+    name = f"openDiff of {size.name}"
+    told = f"{shown:.0f} / {bare:.0f} ms; the first {seen.shown[0]:.0f} / {seen.bare[0]:.0f} ms"
+    return [
+        Row(f"{name}: visible, against :diffsplit", shown / bare, "x", size.visible, told),
+        Row(f"{name}: longest stall of the editor", max(seen.stall), "ms", size.stall_ms),
+        Row(f"{name}: one edit of the proposal", median(seen.edit), "ms", 150.0),
+        Row(
+            f"{name}: accept, against writing the buffer",
+            accept / write,
+            "x",
+            2.0,
+            f"{accept:.0f} / {write:.0f} ms",
+        ),
+    ]
+
+
+def _memory() -> Row:
+    """The most memory that each needs, each in a Neovim of its own."""
+    size = SIZES[-1]
+
+    async def bare(editor: Editor, agent: Agent, size: Size) -> float:
+        old, new, _ = _files(editor, size)
+        editor.lua(DIFFSPLIT, str(old), str(new))
+        return editor.peak_mb()
+
+    async def ours(editor: Editor, agent: Agent, size: Size) -> float:
+        old, _, text = _files(editor, size)
+        answer = await _open(editor, agent, old, text, Seen())
+        peak = editor.peak_mb()
+        editor.lua("require('agent_ide.diff').decide(...)", _review(editor), "reject")
+        await answer
+        return peak
+
+    base, peak = _run(bare, size), _run(ours, size)
+    name = f"openDiff of {size.name}: peak memory of Neovim, against :diffsplit"
+    return Row(name, peak / base, "x", 1.3, f"{peak:.0f} / {base:.0f} MB")

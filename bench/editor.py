@@ -101,6 +101,12 @@ class Editor:
     def claude_lock(self) -> Path | None:
         return next((self.home / ".claude" / "ide").glob("*.lock"), None)
 
+    def peak_mb(self) -> float:
+        """The most memory that Neovim has needed so far."""
+        with open(f"/proc/{self.lua('return vim.fn.getpid()')}/status", encoding="utf-8") as status:
+            line = next(line for line in status if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+
     def host_pid(self) -> int:
         return int(self.lua("return require('agent_ide.host').info().pid"))
 
@@ -111,6 +117,8 @@ class Agent:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._id = 0
+        self.arrived_s = 0.0
+        """When the last message had come, before it was decoded."""
         self.pushes: list[tuple[float, Any]] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.ensure_future(self._listen())
@@ -131,6 +139,7 @@ class Agent:
 
     async def _listen(self) -> None:
         async for text in self._socket:
+            self.arrived_s = time.monotonic()
             message = json.loads(text)
             future = self._waiting.pop(message.get("id"), None)
             if future is not None:
@@ -139,13 +148,22 @@ class Agent:
                 self.pushes.append((time.monotonic(), message["params"]))
 
     async def send(self, message: dict[str, Any]) -> None:
-        await self._socket.send(json.dumps({"jsonrpc": "2.0", **message}))
+        await self.send_text(json.dumps({"jsonrpc": "2.0", **message}))
 
-    async def begin(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
+    async def send_text(self, text: str) -> None:
+        await self._socket.send(text)
+
+    def prepare(self, method: str, params: dict[str, Any]) -> tuple[asyncio.Future[Any], str]:
+        """A request that is not sent yet: encoding a large one is no time of the server's."""
         self._id += 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[self._id] = future
-        await self.send({"id": self._id, "method": method, "params": params})
+        message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        return future, json.dumps(message)
+
+    async def begin(self, method: str, params: dict[str, Any]) -> asyncio.Future[Any]:
+        future, text = self.prepare(method, params)
+        await self.send_text(text)
         return future
 
     async def request(self, method: str, params: dict[str, Any]) -> Any:
