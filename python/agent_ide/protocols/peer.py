@@ -46,7 +46,7 @@ class Peer:
 
         Args:
             run:       runs a tool call.
-            on_change: called after `present` or something of the session may have changed.
+            on_change: called after something of `told` has changed.
             patient:   tools that wait for the user, as long as it takes.
         """
         self.id = str(uuid.uuid4())
@@ -61,6 +61,11 @@ class Peer:
         self._calls: dict[ToolCall, asyncio.Task[bytes | None]] = {}
         self._leaving: asyncio.TimerHandle | None = None
         self._ended = False
+        self._known: tuple[object, ...] = ()
+
+    def told(self) -> tuple[object, ...]:
+        """What others are told of it, and so whose change they have to hear of."""
+        return self.present, self.pushed.open, self.mcp.client
 
     # -- what the transport asks -----------------------------------------------------------------
 
@@ -141,7 +146,13 @@ class Peer:
         if not self.connected:
             loop = asyncio.get_running_loop()
             self._leaving = loop.call_later(GONE_AFTER_S, self._leave)
-        self._on_change()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Only what is new: calls come and go by the thousand, and a status costs a tenth of one."""
+        known, self._known = self._known, self.told()
+        if self._known != known:
+            self._on_change()
 
     def _stay(self) -> None:
         if self._leaving is not None:
@@ -150,7 +161,7 @@ class Peer:
 
     def _leave(self) -> None:
         self.present = False
-        self._on_change()
+        self._tell()
 
 
 def _reply_of(tasks: Mapping[ToolCall, asyncio.Task[bytes | None]]) -> bytes | None:

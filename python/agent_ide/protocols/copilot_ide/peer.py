@@ -37,3 +37,6 @@ class CopilotPeer(Peer):
         )
         self.session = session
         self.changed_files: dict[str, None] = {}
+
+    def told(self) -> tuple[object, ...]:
+        return *super().told(), self.session.name
