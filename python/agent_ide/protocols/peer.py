@@ -149,7 +149,7 @@ class Peer:
         self._tell()
 
     def _tell(self) -> None:
-        """Only what is new: calls come and go by the thousand, and a status costs a tenth of one."""
+        """Only what is new: calls come by the thousand, and a status costs a tenth of one."""
         known, self._known = self._known, self.told()
         if self._known != known:
             self._on_change()

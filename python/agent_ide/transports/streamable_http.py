@@ -53,8 +53,8 @@ LINGER_S = 0.5
 """How long a refused body is still read: a close at once could take the answer away with it."""
 
 AT_ONCE_S = 0.05
-"""What is answered by then goes out in one write, head and all, which takes a third of the time of three
-(doc/decisions/007). After it the head goes ahead, so that no client thinks that nothing comes."""
+"""What is answered by then goes out in one write, head and all: three writes take twice as long
+(doc/decisions/007). Later the head goes ahead, so that no client thinks that nothing comes."""
 
 SERVED_BY = {"Server": "agent_ide"}
 """In place of aiohttp's own header, which tells every version."""
