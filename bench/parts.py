@@ -48,6 +48,8 @@ PARTS = {
         Part("start", short_bound_s=60.0),
         Part("calls", short_bound_s=60.0),
         Part("diffs", bound_s=600.0),
+        Part("moves", short_bound_s=60.0),
+        Part("selections", short_bound_s=60.0),
     )
 }
 

@@ -11,10 +11,9 @@ local M = {}
 ---@return function
 function M.wrap(what, callback)
   return function(...)
-    local args = { ... }
-    local ok, err = xpcall(function()
-      callback(unpack(args))
-    end, debug.traceback)
+    -- with the arguments behind the handler, which LuaJIT takes: without a closure and a table for
+    -- each event a move of the cursor costs 1 us less (doc/decisions/005)
+    local ok, err = xpcall(callback, debug.traceback, ...)
     if not ok then
       require("agent_ide.log").error("%s: %s", what, err)
     end

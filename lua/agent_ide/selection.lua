@@ -11,8 +11,10 @@ local guard = require("agent_ide.guard")
 local region = require("agent_ide.region")
 local share = require("agent_ide.share")
 
---- More is not pushed at every key; a tool fetches the whole with `selection.read`.
-local PUSHED_BYTES = 256 * 1024
+--- More is not pushed at every key; a tool fetches the whole with `selection.read`. No agent's CLI
+--- keeps more than 20,000 characters of a push, and with 256 KiB a send took 4 ms of the editor's
+--- time (doc/decisions/005).
+local PUSHED_BYTES = 64 * 1024
 
 --- Whether Visual mode was left for good or on the way to a terminal is known after this.
 local SETTLE_MS = 50

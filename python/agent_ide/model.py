@@ -62,7 +62,7 @@ class Selection:
 
     path:      absolute, as Neovim spells it.
     text:      what lies between, "\\n" as line break whatever 'fileformat' says.
-    truncated: the text was cut (at 256 KiB, at a line's end); the range is true all the same.
+    truncated: the text was cut (at 64 KiB, at a line's end); the range is true all the same.
     """
 
     path: str

@@ -10,6 +10,9 @@ import pytest
 
 from tests.support.neovim import Neovim, wait_until
 
+PUSHED_BYTES = 64 * 1024
+"""The cap that the help promises."""
+
 NOTHING = {
     "path": "",
     "start_line": 0,
@@ -343,7 +346,7 @@ def test_the_push_is_cut_at_a_line_and_the_tool_gets_all(nvim: Neovim, file: Pat
     nvim.feed("ggVG")
     cut = nvim.wait_event("selection", lambda s: s["truncated"])
     assert ends(cut)[:4] == (0, 0, 4999, len(lines[0].encode()))
-    assert 256 * 1024 - 100 < len(cut["text"].encode()) <= 256 * 1024
+    assert PUSHED_BYTES - 100 < len(cut["text"].encode()) <= PUSHED_BYTES
     assert "\n".join(lines).startswith(cut["text"] + "\n")
     whole = read(nvim)
     assert whole["text"] == "\n".join(lines)
@@ -354,7 +357,7 @@ def test_one_line_over_the_limit_is_cut_at_a_character(nvim: Neovim, file: Path)
     nvim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, true, ...)", ["x" + "日" * 100_000, "y"])
     nvim.feed("ggVG")
     cut = nvim.wait_event("selection", lambda s: s["truncated"])
-    assert cut["text"] == "x" + "日" * ((256 * 1024 - 1) // 3)
+    assert cut["text"] == "x" + "日" * ((PUSHED_BYTES - 1) // 3)
 
 
 def test_held_text_over_the_limit_is_read_whole(nvim: Neovim, file: Path) -> None:
