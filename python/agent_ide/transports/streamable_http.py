@@ -1,7 +1,8 @@
 """MCP's Streamable HTTP: admission, POST, the push stream, DELETE; bodies in, bodies out.
 
 Owns:     the listening socket, who is let in, framing of events, the limits of size and time.
-Not here: methods and tools (protocols/*/session.py), the lock file (lockfile.py).
+Not here: methods and tools (protocols/*/session.py), the lock file (lockfile.py), how long
+          somebody may stay who was not let in (strangers.py).
 Above:    protocols/*/serve.py gives an `Admission` and a `Service` whose sessions answer.
 Source:   MCP 2025-11-25, "Streamable HTTP"; HTTP/1.1 through aiohttp.
 """
@@ -17,12 +18,13 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from agent_ide.errors import RpcError, ServeError
+from agent_ide.transports.strangers import Strangers, is_from_browser
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import REVISIONS, Exchange
 
@@ -85,7 +87,7 @@ class Admission:
             return 403
         if any(origin not in origins for origin in request.headers.getall("Origin", [])):
             return 403
-        return None
+        return 403 if is_from_browser(request.headers.items()) else None
 
     def _admits(self, given: str) -> bool:
         said = given.encode("utf-8", "replace")
@@ -201,7 +203,8 @@ async def listen_tcp(
 
 
 async def _run(service: Service, admission: Admission, max_body_bytes: int) -> web.ServerRunner:
-    server = _Server(_Endpoint(service, admission, max_body_bytes).handle)
+    strangers = Strangers()
+    server = _Server(_Endpoint(service, admission, strangers, max_body_bytes).handle, strangers)
     # without a runner's signal handlers: they are Neovim's business
     runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.5)
     await runner.setup()
@@ -211,14 +214,24 @@ async def _run(service: Service, admission: Admission, max_body_bytes: int) -> w
 class _Server(web.Server):
     """aiohttp's server with our connections."""
 
-    def __init__(self, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+    def __init__(
+        self,
+        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        strangers: Strangers,
+    ) -> None:
         super().__init__(handle, handler_cancellation=True)
+        self._strangers = strangers
+
+    async def shutdown(self, timeout: float | None = None) -> None:
+        self._strangers.close()
+        await super().shutdown(timeout)
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(
+            self._strangers,
             self,
             loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # aiohttp itself passes None on
+            access_log=None,
             logger=logger.getChild("library"),
             keepalive_timeout=3600.0,
             lingering_time=LINGER_S,
@@ -228,7 +241,25 @@ class _Server(web.Server):
 class _Connection(web.RequestHandler):
     """aiohttp's connection; its own answers tell a peer neither versions nor reasons."""
 
-    __slots__ = ()
+    __slots__ = ("_peer", "_strangers")
+
+    def __init__(self, strangers: Strangers, manager: _Server, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self._strangers = strangers
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        # aiohttp's own `transport` is None as soon as it closes, before the peer is gone
+        self._peer = cast(asyncio.Transport, transport)
+        self._strangers.arrived(self._peer)
+
+    def data_received(self, data: bytes) -> None:
+        self._strangers.heard(self._peer)
+        super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._strangers.forget(self._peer)
+        super().connection_lost(exc)
 
     def handle_error(
         self,
@@ -251,17 +282,22 @@ class _Connection(web.RequestHandler):
 class _Endpoint:
     """Handles each request."""
 
-    def __init__(self, service: Service, admission: Admission, max_body_bytes: int) -> None:
+    def __init__(
+        self, service: Service, admission: Admission, strangers: Strangers, max_body_bytes: int
+    ) -> None:
         self._service = service
         self._admission = admission
+        self._strangers = strangers
         self._max_body_bytes = max_body_bytes
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         refusal = self._admission.refusal(request)
-        if refusal is None and request.path not in PATHS:
-            refusal = 404
         if refusal is not None:
             return _refused(refusal)
+        if request.transport is not None:
+            self._strangers.forget(request.transport)
+        if request.path not in PATHS:
+            return _refused(404)
         match request.method:
             case "POST":
                 return await self._post(request)

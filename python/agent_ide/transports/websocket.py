@@ -1,13 +1,15 @@
 """A WebSocket server on loopback: admission, text in, text out.
 
 Owns:     the listening socket, who is let in, the limits of size and time.
-Not here: messages (protocols/*/session.py), the lock file (lockfile.py).
+Not here: messages (protocols/*/session.py), the lock file (lockfile.py), how long somebody may
+          stay who was not let in (strangers.py).
 Above:    protocols/*/serve.py gives an `Admission` and a handler for each connection.
 Source:   RFC 6455 through the websockets library; the limits are set here and nowhere else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import http
 import logging
@@ -15,13 +17,17 @@ import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from agent_ide.errors import ServeError
+from agent_ide.transports.strangers import Strangers, is_from_browser
 
 __all__ = ["Admission", "Connection", "WebSocketServer", "listen"]
 
@@ -30,8 +36,12 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """What a client may send in one message: an edit of the largest file one would review."""
 
+MAX_FRAGMENTS = 16_384
+"""Of a message; an empty one costs no size, but memory all the same. The library has no limit in its
+older versions, and a fixed one in newer."""
+
 OPEN_TIMEOUT_S = 5.0
-"""From the first byte to the end of the handshake."""
+"""From the connection to the end of the handshake; strangers have less."""
 
 CLOSE_TIMEOUT_S = 1.0
 
@@ -61,11 +71,14 @@ class Connection:
 
     def __init__(self, socket: ServerConnection) -> None:
         self._socket = socket
+        self._sending = asyncio.Lock()
 
     async def send(self, text: bytes) -> None:
         """One text frame of UTF-8; waits while the peer does not read; a peer gone is no error."""
         try:
-            await self._socket.send(text, text=True)
+            # one at a time: the library would take in all that wait
+            async with self._sending:
+                await self._socket.send(text, text=True)
         except ConnectionClosed:
             logger.debug("> the peer is gone, %d bytes dropped", len(text))
 
@@ -73,9 +86,22 @@ class Connection:
         """Messages until the peer goes, however it goes."""
         try:
             while True:
-                yield await self._socket.recv()
+                yield await self._message()
         except ConnectionClosed as closed:
             logger.debug("= closed: %s", closed)
+
+    async def _message(self) -> str | bytes:
+        fragments: list[str | bytes] = []
+        async for fragment in self._socket.recv_streaming():
+            if len(fragments) < MAX_FRAGMENTS:
+                fragments.append(fragment)
+            else:
+                # what came in meanwhile is passed over; then the loop hears that it is closed
+                await self._socket.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
+        texts = [fragment for fragment in fragments if isinstance(fragment, str)]
+        if texts:
+            return "".join(texts)
+        return b"".join(fragment for fragment in fragments if isinstance(fragment, bytes))
 
     async def close(self) -> None:
         await self._socket.close()
@@ -84,13 +110,50 @@ class Connection:
 class WebSocketServer:
     """A listening server; `close` ends it and every connection."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, strangers: Strangers) -> None:
         self._server = server
+        self._strangers = strangers
         self.port: int = next(iter(server.sockets)).getsockname()[1]
 
     async def close(self) -> None:
         self._server.close(close_connections=True)
+        self._strangers.close()
         await self._server.wait_closed()
+
+
+class _Door(ServerConnection):
+    """The library's connection, which is a stranger's until it is admitted."""
+
+    def __init__(self, strangers: Strangers, protocol: ServerProtocol, *args: Any, **options: Any):
+        super().__init__(protocol, *args, **options)
+        self._strangers = strangers
+        # the library's own refusals say what is wrong, which helps a scan
+        self.protocol.reject = self._reject  # type: ignore[method-assign]
+
+    def _reject(self, status: http.HTTPStatus | int, text: str) -> Response:
+        return ServerProtocol.reject(self.protocol, status, "")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._strangers.arrived(self.transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._strangers.heard(self.transport)
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        """A peer that does not read is not heard either: pings and errors have answers, too."""
+        super().pause_writing()
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.recv_messages.paused:
+            self.transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._strangers.forget(self.transport)
+        super().connection_lost(exc)
 
 
 async def listen(
@@ -106,25 +169,34 @@ async def listen(
     else:
         candidates = random.SystemRandom().sample(ports, min(PORT_TRIES, len(ports)))
     refused: OSError | None = None
+    strangers = Strangers()
     for port in candidates:
         try:
-            return WebSocketServer(await _serve(handler, admission, port))
+            server = await _serve(handler, admission, strangers, port)
+            return WebSocketServer(server, strangers)
         except OSError as error:
             refused = error
     raise ServeError(f"no port can be listened on ({refused})")
 
 
 async def _serve(
-    handler: Callable[[Connection], Awaitable[None]], admission: Admission, port: int
+    handler: Callable[[Connection], Awaitable[None]],
+    admission: Admission,
+    strangers: Strangers,
+    port: int,
 ) -> Server:
     async def admitted(socket: ServerConnection) -> None:
         await handler(Connection(socket))
+
+    def connection(protocol: ServerProtocol, server: Server, **options: Any) -> _Door:
+        return _Door(strangers, protocol, server, **options)
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
         if not admission.admits(request):
             return connection.respond(http.HTTPStatus.UNAUTHORIZED, "")
         if not _from_here(request, port):
             return connection.respond(http.HTTPStatus.FORBIDDEN, "")
+        strangers.forget(connection.transport)
         return None
 
     def choose(_connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
@@ -148,6 +220,7 @@ async def _serve(
             ping_interval=None,
             max_size=MAX_MESSAGE_BYTES,
             server_header=None,
+            create_connection=connection,  # type: ignore[arg-type]  # any factory will do
             logger=logger.getChild("library"),
         )
     except BaseException:
@@ -156,8 +229,7 @@ async def _serve(
 
 
 def _from_here(request: Request, port: int) -> bool:
-    """No web page: none sends our header, but a browser's Origin or a rebound Host says so too."""
+    """No web page: none sends our header, but a browser's marks or a rebound Host say so too."""
     hosts = request.headers.get_all("Host")
-    return hosts in ([f"{LOOPBACK}:{port}"], [f"localhost:{port}"]) and not request.headers.get_all(
-        "Origin"
-    )
+    foreign = request.headers.get_all("Origin") or is_from_browser(request.headers.raw_items())
+    return hosts in ([f"{LOOPBACK}:{port}"], [f"localhost:{port}"]) and not foreign

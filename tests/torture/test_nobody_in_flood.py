@@ -1,0 +1,206 @@
+"""Many attempts without a token at once: the user notices nothing, agents get in, nothing grows.
+
+On a real Neovim with its host; the attempts come from another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.e2e.editor import Editor
+from tests.servers import claude, copilot, gemini
+from tests.support.eventually import eventually
+from tests.support.figures import Figure, Scale
+from tests.torture.attempts import Door, doors
+from tests.torture.flood import Flood
+
+MOST_GROWTH_MB = 8
+
+CROWD = 500
+
+# Gaps between scheduled callbacks, less what the timer waits by itself: a key would wait that long.
+METER = """
+  local period_ms = 2
+  local last
+  _G.gaps = {}
+  _G.meter = vim.uv.new_timer()
+  _G.meter:start(0, period_ms, vim.schedule_wrap(function()
+    local now = vim.uv.hrtime()
+    if last then
+      table.insert(_G.gaps, (now - last) / 1e6 - period_ms)
+    end
+    last = now
+  end))
+"""
+READ_METER = "local gaps = _G.gaps; _G.gaps = {}; table.sort(gaps); return gaps"
+
+
+@pytest.fixture(scope="module")
+def editor() -> Iterator[Editor]:
+    with tempfile.TemporaryDirectory(prefix="nf-") as name:
+        folder = Path(name).resolve()
+        project = folder / "project"
+        project.mkdir()
+        # the log as users have it
+        with Editor(folder, project, options="log_level = 'info'") as it:
+            it.wait_host()
+            yield it
+
+
+def memory_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmRSS")
+
+
+def sockets_of(pid: int) -> int:
+    count = 0
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            count += os.readlink(entry.path).startswith("socket:")
+    return count
+
+
+def quantile(ordered: list[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+@contextlib.asynccontextmanager
+async def visit(door: Door, editor: Editor) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """A client of this server's own protocol with its session begun; what it gives has a tool
+    answered on that session."""
+    if door.name == "claude":
+        headers = {door.header: door.value}
+        url = f"ws://{door.address}"
+        socket = await connect(url, additional_headers=headers, subprotocols=["mcp"])
+        one = claude.Client(socket)
+        ask, leave = partial(one.json, "getWorkspaceFolders"), one.close
+        greet = one.greet
+    elif door.name == "copilot":
+        another = copilot.Client(editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
+        ask, leave = partial(another.json, "get_vscode_info"), another.kill
+        greet = another.greet
+    else:
+        third = gemini.Client(door.name, int(door.address.rpartition(":")[2]), door.token)
+        ask, leave = partial(third.call, "closeDiff", filePath="/nowhere"), third.kill
+        greet = third.greet
+
+    async def asked() -> None:
+        assert await ask()
+
+    try:
+        await greet()
+        yield asked
+    finally:
+        await leave()
+
+
+async def ended(line: socket.socket) -> None:
+    """The other side closes, without a byte."""
+    with line, contextlib.suppress(ConnectionError):
+        assert await asyncio.get_running_loop().sock_recv(line, 1) == b""
+
+
+@pytest.mark.parametrize("name", ["claude", "copilot", "gemini"])
+async def test_crowd(editor: Editor, name: str, figure: Figure) -> None:
+    """500 sockets that say nothing: an agent gets in beside them, and all are closed in time."""
+    door = next(door for door in doors(editor) if door.name == name)
+    host = editor.wait_host()
+    before = sockets_of(host)
+    most, slowest_s = 0, 0.0
+    async with visit(door, editor) as ask:
+        begun_s = time.monotonic()
+        crowd = [door.dial() for _ in range(CROWD)]
+        closing = asyncio.gather(*map(ended, crowd))
+        for _ in range(10):
+            asked_s = time.monotonic()
+            async with visit(door, editor) as newcomer_asks:
+                await newcomer_asks()
+                slowest_s = max(slowest_s, time.monotonic() - asked_s)
+                most = max(most, sockets_of(host) - before)
+            await ask()
+        async with asyncio.timeout(30):
+            await closing
+        closed_s = time.monotonic() - begun_s
+        await ask()
+    await eventually(lambda: sockets_of(host) <= before)
+    figure(f"{name}: sockets of the host beside a crowd", most, "", f"{CROWD} knock")
+    figure(f"{name}: an agent's way in beside a crowd", slowest_s * 1000, "ms", "worst of 10")
+    figure(f"{name}: the crowd is gone after", closed_s, "s")
+    assert most < CROWD / 2
+    assert slowest_s < 2
+    # the crowd itself takes a moment to connect
+    assert closed_s < 5 + 2
+
+
+async def test_flood(
+    editor: Editor, scale: Scale, figure: Figure, request: pytest.FixtureRequest
+) -> None:
+    count = scale(short=500, long=10_000)
+    judged_ms = 2.0 if request.config.getoption("--long") else 20.0
+    found, host = doors(editor), editor.wait_host()
+    log = editor.folder / "state/nvim/agent_ide.log"
+    async with contextlib.AsyncExitStack() as stack:
+        peers = [await stack.enter_async_context(visit(door, editor)) for door in found]
+        # caches and pools fill once
+        await asyncio.to_thread(Flood(found, 500).summary, 120)
+        editor.lua(METER)
+        # a measurement, not a wait for something
+        await asyncio.sleep(scale(short=3, long=10))
+        idle = sorted(editor.lua(READ_METER))
+        screen, servers = editor.terminal.text(), editor.status()["servers"]
+        memory = {"host": memory_mb(host), "Neovim": memory_mb(editor.pid)}
+        logged = log.stat().st_size
+
+        flood = Flood(found, count)
+        ways_in_s = []
+        while not flood.over:
+            asked_s = time.monotonic()
+            async with visit(found[0], editor):
+                ways_in_s.append(time.monotonic() - asked_s)
+            await asyncio.sleep(0.2)
+        busy = sorted(editor.lua(READ_METER))
+        summary = flood.summary(600)
+        editor.lua("_G.meter:stop()")
+        growth = {
+            "host": memory_mb(host) - memory["host"],
+            "Neovim": memory_mb(editor.pid) - memory["Neovim"],
+        }
+        for ask in peers:
+            await ask()
+
+    tells = f"{summary['attempts']} attempts in {summary['seconds']:.1f} s"
+    for name, megabytes in growth.items():
+        figure(f"growth of {name}", megabytes, "MB", f"{tells}, at most {MOST_GROWTH_MB}")
+    p999 = {"idle": quantile(idle, 0.999), "flood": quantile(busy, 0.999)}
+    figure("p999 of the editor's stall, idle", p999["idle"], "ms", f"{len(idle)} callbacks")
+    figure("p999 of the editor's stall, flood", p999["flood"], "ms", f"{len(busy)} callbacks")
+    figure("an agent's way in during a flood", max(ways_in_s) * 1000, "ms", "the worst")
+    figure("flood: closed after the last byte", summary["after_last_s"], "s", tells)
+    figure("flood: closed after the first byte", summary["after_first_s"], "s", tells)
+    grown = log.stat().st_size - logged
+    figure("growth of the log", grown, "B", f"{tells}, {len(ways_in_s)} got in")
+    assert summary["faults"] == []
+    assert summary["attempts"] == count
+    assert max(growth.values()) <= MOST_GROWTH_MB
+    assert p999["flood"] <= p999["idle"] + judged_ms
+    # nothing told, nothing asked, nothing moved
+    assert editor.terminal.text() == screen
+    assert editor.messages().strip() == ""
+    assert editor.mode() == "n"
+    assert editor.status()["servers"] == servers
+    # what is logged is who got in
+    assert grown < 400 * (len(ways_in_s) + len(peers) + 1)
