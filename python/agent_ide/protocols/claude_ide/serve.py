@@ -54,6 +54,12 @@ class ClaudeConfig(msgspec.Struct, frozen=True):
     port_max: int = 65535
 
 
+MAX_CALLS = 16
+"""Of one client, in work or not taken by it yet, before it is heard again; without what the user
+may leave open for ever. An answer is 16 MiB at most."""
+
+PATIENT = frozenset({"openDiff", "executeCode"})
+
 EVERY_PROMPT = "closeAllDiffTabs"
 """The CLI calls it as the user sends a prompt (doc/decisions/001)."""
 
@@ -64,6 +70,7 @@ class Peer:
 
     Attributes:
         calls:    the task of each tool call in flight.
+        slots:    for calls that end by themselves.
         wakeup:   set when the selection has changed since the last push.
         ready:    it has said `ide_connected`, and time enough has passed.
         prompts:  how many the user has sent to it.
@@ -73,6 +80,7 @@ class Peer:
     connection: Connection
     tasks: Tasks = field(default_factory=Tasks)
     calls: dict[ToolCall, asyncio.Task[None]] = field(default_factory=dict)
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CALLS))
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     ready: bool = False
     prompts: int = 0
@@ -234,7 +242,7 @@ class ClaudeServer:
             if call.spec.name == EVERY_PROMPT:
                 peer.prompts += 1
                 self._context.on_change()
-            peer.calls[call] = peer.tasks.spawn(self._run(peer, call), f"call {call.spec.name}")
+            await self._begin(peer, call)
         reply = exchange.ready()
         for outgoing in [*([reply] if reply else []), *received.requests]:
             await peer.connection.send(outgoing)
@@ -242,6 +250,17 @@ class ClaudeServer:
             peer.tasks.spawn(self._push_selection(peer), "push selection")
         if peer.session.identity != known:
             self._context.on_change()
+
+    async def _begin(self, peer: Peer, call: ToolCall) -> None:
+        ends_by_itself = call.spec.name not in PATIENT
+        if ends_by_itself:
+            await peer.slots.acquire()
+        task = peer.tasks.spawn(self._run(peer, call), f"call {call.spec.name}")
+        peer.calls[call] = task
+        if ends_by_itself:
+            task.add_done_callback(lambda _: peer.slots.release())
+        # a call that is cancelled before it has begun could not tell its exchange
+        await asyncio.sleep(0)
 
     async def _run(self, peer: Peer, call: ToolCall) -> None:
         try:
