@@ -558,6 +558,23 @@ async def test_diffs_can_be_off(tmp_path: Path) -> None:
 # -- after a verdict ------------------------------------------------------------------------------
 
 
+async def test_view_that_is_closed_before_the_host_heard_of_it(desk: Desk) -> None:
+    """The question stays, and can be brought back: it does not count as visible."""
+    desk.editor.free.clear()
+    proposal = replace(desk.proposal("a.txt", "x"), closing="hides")
+    answer = asyncio.ensure_future(desk.reviews.propose(proposal))
+    review = await desk.review("a.txt", State.OPENING)
+    desk.reviews.view_closed(review)
+    desk.editor.free.set()
+    await eventually(lambda: desk.editor.closed)
+    await asyncio.sleep(0)
+    assert (review.state, desk.editor.views) == (State.HIDDEN, {})
+    desk.reviews.show(review)
+    await desk.review("a.txt")
+    desk.reviews.reject(review)
+    assert isinstance(await answer, Rejected)
+
+
 async def test_events_for_configurations(desk: Desk) -> None:
     answer = desk.propose("a.txt", "one\nTWO\n")
     review = await desk.review("a.txt")

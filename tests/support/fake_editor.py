@@ -113,10 +113,9 @@ class FakeEditor:
         opening = asyncio.ensure_future(self.free.wait())
         self._opening[review] = opening
         await asyncio.wait({opening})
-        if self._opening.get(review) is opening:
-            del self._opening[review]
-        if opening.cancelled():
+        if self._opening.get(review) is not opening:
             raise EditorError("closed before it was shown")
+        del self._opening[review]
         self._check()
         self.views[review] = proposal
 

@@ -69,6 +69,8 @@ _TABLE: dict[tuple[State, Event], tuple[State, tuple[Effect, ...]]] = {
     (_S.HIDDEN, _E.TURN): (_S.OPENING, (_F.SHOW,)),
     (_S.OPENING, _E.SHOWN): (_S.PENDING, ()),
     (_S.OPENING, _E.SHOW_FAILED): (_S.FAILED, _SETTLE_CLOSE),
+    # from OPENING: closed before the host has heard that it is visible
+    (_S.OPENING, _E.HIDE): (_S.HIDDEN, (_F.HIDE_VIEW,)),
     (_S.PENDING, _E.HIDE): (_S.HIDDEN, (_F.HIDE_VIEW,)),
     (_S.OPENING, _E.SHELVE): (_S.QUEUED, (_F.HIDE_VIEW,)),
     (_S.PENDING, _E.SHELVE): (_S.QUEUED, (_F.HIDE_VIEW,)),
@@ -87,7 +89,6 @@ _LATE: frozenset[tuple[State, Event]] = frozenset(
     [(_S.PENDING, _E.SHOWN)]
     + [(_S.HIDDEN, event) for event in (_E.SHOWN, _E.VIEW_CLOSED, _E.HIDE)]
     + [(_S.QUEUED, event) for event in (_E.SHOWN, _E.HIDE, _E.VIEW_CLOSED)]
-    + [(_S.OPENING, _E.HIDE)]
     + [
         (state, event)
         for state in (_S.ACCEPTED, _S.REJECTED, _S.CANCELLED, _S.FAILED, _S.CLOSED)

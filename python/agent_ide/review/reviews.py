@@ -317,11 +317,10 @@ class Reviews:
         try:
             await self._editor.show_review(review.id, review.proposal, review.is_new)
         except EditorError as error:
-            if review.shows != attempt or review.state is State.QUEUED:
-                return
-            if review.undecided:
+            # one that was hidden, shelved or decided meanwhile is not to be shown
+            if review.shows == attempt and review.state is State.OPENING:
                 review.verdict = Failed(str(error))
-            self._apply(review, Event.SHOW_FAILED)
+                self._apply(review, Event.SHOW_FAILED)
         else:
             if review.shows == attempt:
                 self._apply(review, Event.SHOWN)
