@@ -1,9 +1,10 @@
 """Many attempts from a process of their own, so that measuring them slows nobody else down.
 
-Owns:     the mix of attempts, their number, the summary.
+Owns:     the mix of attempts, their number, the summary; a crowd that says nothing.
 Not here: the attempts (attempts.py), what is right (test_nobody_in_flood.py).
 
-    python -m tests.torture.flood COUNT < doors.json > summary.json
+    python -m tests.torture.flood flood COUNT < doors.json > summary.json
+    python -m tests.torture.flood crowd COUNT < doors.json > summary.json
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import asyncio
 import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from tests.support.neovim import REPO
 from tests.torture.attempts import (
@@ -41,9 +43,11 @@ RARELY = 250
 class Flood:
     """The process, from the outside."""
 
-    def __init__(self, found: list[Door], count: int) -> None:
+    def __init__(
+        self, found: list[Door], count: int, what: Literal["flood", "crowd"] = "flood"
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.flood", str(count)],
+            [sys.executable, "-m", "tests.torture.flood", what, str(count)],
             cwd=REPO,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(["python", "."])},
             stdin=subprocess.PIPE,
@@ -59,7 +63,8 @@ class Flood:
         return self._process.poll() is not None
 
     def summary(self, bound_s: float) -> dict[str, Any]:
-        """Wait for its end: `attempts`, `faults`, `after_last_s`, `after_first_s`, `seconds`."""
+        """Wait for its end: a flood's `attempts`, `faults`, `after_last_s`, `after_first_s` and
+        `seconds`; a crowd's `longest_s` and whether it was `answered`."""
         assert self._process.stdout is not None
         with self._process.stdout as out:
             try:
@@ -81,6 +86,8 @@ def mixed(found: list[Door]) -> Iterator[tuple[Door, Attempt]]:
 
 
 async def run(found: list[Door], count: int) -> dict[str, Any]:
+    # what the servers do counts, not who of the machine's programs gets a processor
+    os.nice(10)
     attempts = itertools.islice(mixed(found), count)
     loop = asyncio.get_running_loop()
     begun_s = loop.time()
@@ -104,5 +111,30 @@ def is_slow(outcome: Any) -> bool:
     return outcome.attempt in {attempt.name for attempt in SLOW}
 
 
+async def crowd(found: list[Door], count: int) -> dict[str, Any]:
+    """Connect at once, say nothing, and wait for the end."""
+    loop = asyncio.get_running_loop()
+    lines = [(door.dial(), loop.time()) for _ in range(count) for door in found]
+
+    async def stay(line: socket.socket, since_s: float) -> tuple[float, bytes]:
+        with line:
+            try:
+                answer = await loop.sock_recv(line, 1)
+            except ConnectionError:
+                answer = b""
+        return loop.time() - since_s, answer
+
+    stays = await asyncio.gather(*(stay(line, since_s) for line, since_s in lines))
+    return {
+        "longest_s": max(seconds for seconds, _ in stays),
+        "answered": any(answer for _, answer in stays),
+    }
+
+
+def main(what: str, count: int) -> None:
+    found = from_json(sys.stdin.read())
+    print(json.dumps(asyncio.run({"flood": run, "crowd": crowd}[what](found, count))))
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run(from_json(sys.stdin.read()), int(sys.argv[1])))))
+    main(sys.argv[1], int(sys.argv[2]))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
 import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import pytest
 from websockets.asyncio.client import connect
@@ -29,6 +30,9 @@ from tests.torture.flood import Flood
 MOST_GROWTH_MB = 8
 
 CROWD = 500
+
+LOADED_S = 1.5
+"""More than is promised, for a machine that is busy with other tests."""
 
 # Gaps between scheduled callbacks, less what the timer waits by itself: a key would wait that long.
 METER = """
@@ -85,8 +89,8 @@ async def visit(door: Door, editor: Editor) -> AsyncIterator[Callable[[], Awaita
     if door.name == "claude":
         headers = {door.header: door.value}
         url = f"ws://{door.address}"
-        socket = await connect(url, additional_headers=headers, subprotocols=["mcp"])
-        one = claude.Client(socket)
+        line = await connect(url, additional_headers=headers, subprotocols=["mcp"])
+        one = claude.Client(line)
         ask, leave = partial(one.json, "getWorkspaceFolders"), one.close
         greet = one.greet
     elif door.name == "copilot":
@@ -108,10 +112,36 @@ async def visit(door: Door, editor: Editor) -> AsyncIterator[Callable[[], Awaita
         await leave()
 
 
-async def ended(line: socket.socket) -> None:
-    """The other side closes, without a byte."""
-    with line, contextlib.suppress(ConnectionError):
-        assert await asyncio.get_running_loop().sock_recv(line, 1) == b""
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a round of attempts was like, and the quiet before it."""
+
+    idle_p999_ms: float
+    p999_ms: float
+    ways_in_s: list[float]
+    seconds: float
+
+
+async def flooded(editor: Editor, found: list[Door], count: int) -> Passed:
+    """Quiet, then attempts without a token while agents come and go."""
+    editor.lua(READ_METER)
+    # a measurement, not a wait for something
+    await asyncio.sleep(3)
+    idle = sorted(editor.lua(READ_METER))
+    flood = Flood(found, count)
+    ways_in_s = []
+    while not flood.over:
+        asked_s = time.monotonic()
+        async with visit(found[0], editor):
+            ways_in_s.append(time.monotonic() - asked_s)
+        await asyncio.sleep(0.2)
+    busy = sorted(editor.lua(READ_METER))
+    summary = flood.summary(60)
+    assert summary["faults"] == []
+    assert summary["attempts"] == count
+    assert summary["after_last_s"] < 1 + LOADED_S
+    assert summary["after_first_s"] < 5 + LOADED_S
+    return Passed(quantile(idle, 0.999), quantile(busy, 0.999), ways_in_s, summary["seconds"])
 
 
 @pytest.mark.parametrize("name", ["claude", "copilot", "gemini"])
@@ -119,61 +149,44 @@ async def test_crowd(editor: Editor, name: str, figure: Figure) -> None:
     """500 sockets that say nothing: an agent gets in beside them, and all are closed in time."""
     door = next(door for door in doors(editor) if door.name == name)
     host = editor.wait_host()
-    before = sockets_of(host)
-    most, slowest_s = 0, 0.0
+    before, ways_in_s, most = sockets_of(host), [], 0
     async with visit(door, editor) as ask:
-        begun_s = time.monotonic()
-        crowd = [door.dial() for _ in range(CROWD)]
-        closing = asyncio.gather(*map(ended, crowd))
-        for _ in range(10):
+        crowd = Flood([door], CROWD, "crowd")
+        while not crowd.over:
             asked_s = time.monotonic()
             async with visit(door, editor) as newcomer_asks:
                 await newcomer_asks()
-                slowest_s = max(slowest_s, time.monotonic() - asked_s)
-                most = max(most, sockets_of(host) - before)
+                ways_in_s.append(time.monotonic() - asked_s)
+            most = max(most, sockets_of(host) - before)
             await ask()
-        async with asyncio.timeout(30):
-            await closing
-        closed_s = time.monotonic() - begun_s
-        await ask()
+            await asyncio.sleep(0.01)
+        summary = crowd.summary(30)
     await eventually(lambda: sockets_of(host) <= before)
     figure(f"{name}: sockets of the host beside a crowd", most, "", f"{CROWD} knock")
-    figure(f"{name}: an agent's way in beside a crowd", slowest_s * 1000, "ms", "worst of 10")
-    figure(f"{name}: the crowd is gone after", closed_s, "s")
-    assert most < CROWD / 2
-    assert slowest_s < 2
-    # the crowd itself takes a moment to connect
-    assert closed_s < 5 + 2
+    tells = f"worst of {len(ways_in_s)}"
+    figure(f"{name}: an agent's way in beside a crowd", max(ways_in_s) * 1000, "ms", tells)
+    figure(f"{name}: one of a crowd stays", summary["longest_s"], "s", "the longest")
+    assert not summary["answered"]
+    assert CROWD / 10 < most < CROWD * 3 / 4, "the crowd was there, and was cut"
+    assert max(ways_in_s) < 1 + LOADED_S
+    assert summary["longest_s"] < 5 + LOADED_S
 
 
 async def test_flood(
     editor: Editor, scale: Scale, figure: Figure, request: pytest.FixtureRequest
 ) -> None:
-    count = scale(short=500, long=10_000)
-    judged_ms = 2.0 if request.config.getoption("--long") else 20.0
+    rounds, each = scale(short=1, long=5), scale(short=500, long=2000)
     found, host = doors(editor), editor.wait_host()
     log = editor.folder / "state/nvim/agent_ide.log"
     async with contextlib.AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(visit(door, editor)) for door in found]
         # caches and pools fill once
         await asyncio.to_thread(Flood(found, 500).summary, 120)
-        editor.lua(METER)
-        # a measurement, not a wait for something
-        await asyncio.sleep(scale(short=3, long=10))
-        idle = sorted(editor.lua(READ_METER))
         screen, servers = editor.terminal.text(), editor.status()["servers"]
         memory = {"host": memory_mb(host), "Neovim": memory_mb(editor.pid)}
         logged = log.stat().st_size
-
-        flood = Flood(found, count)
-        ways_in_s = []
-        while not flood.over:
-            asked_s = time.monotonic()
-            async with visit(found[0], editor):
-                ways_in_s.append(time.monotonic() - asked_s)
-            await asyncio.sleep(0.2)
-        busy = sorted(editor.lua(READ_METER))
-        summary = flood.summary(600)
+        editor.lua(METER)
+        passed = [await flooded(editor, found, each) for _ in range(rounds)]
         editor.lua("_G.meter:stop()")
         growth = {
             "host": memory_mb(host) - memory["host"],
@@ -182,21 +195,19 @@ async def test_flood(
         for ask in peers:
             await ask()
 
-    tells = f"{summary['attempts']} attempts in {summary['seconds']:.1f} s"
+    tells = f"{rounds * each} attempts in {sum(item.seconds for item in passed):.1f} s"
     for name, megabytes in growth.items():
         figure(f"growth of {name}", megabytes, "MB", f"{tells}, at most {MOST_GROWTH_MB}")
-    p999 = {"idle": quantile(idle, 0.999), "flood": quantile(busy, 0.999)}
-    figure("p999 of the editor's stall, idle", p999["idle"], "ms", f"{len(idle)} callbacks")
-    figure("p999 of the editor's stall, flood", p999["flood"], "ms", f"{len(busy)} callbacks")
+    stall_ms = median(item.p999_ms - item.idle_p999_ms for item in passed)
+    idle_ms = median(item.idle_p999_ms for item in passed)
+    figure("p999 of the editor's stall, idle", idle_ms, "ms", f"median of {rounds} rounds")
+    figure("p999 of the editor's stall, more in a flood", stall_ms, "ms", tells)
+    ways_in_s = [seconds for item in passed for seconds in item.ways_in_s]
     figure("an agent's way in during a flood", max(ways_in_s) * 1000, "ms", "the worst")
-    figure("flood: closed after the last byte", summary["after_last_s"], "s", tells)
-    figure("flood: closed after the first byte", summary["after_first_s"], "s", tells)
     grown = log.stat().st_size - logged
     figure("growth of the log", grown, "B", f"{tells}, {len(ways_in_s)} got in")
-    assert summary["faults"] == []
-    assert summary["attempts"] == count
     assert max(growth.values()) <= MOST_GROWTH_MB
-    assert p999["flood"] <= p999["idle"] + judged_ms
+    assert stall_ms <= (2.0 if request.config.getoption("--long") else 20.0)
     # nothing told, nothing asked, nothing moved
     assert editor.terminal.text() == screen
     assert editor.messages().strip() == ""

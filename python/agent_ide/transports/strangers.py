@@ -13,10 +13,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-__all__ = ["Strangers", "is_from_browser"]
+__all__ = ["AT_ONCE", "WAITING", "Strangers", "is_from_browser"]
 
 MOST = 200
-"""Of one server; more than the loop takes in at once, so that a burst leaves time to be read."""
+"""Of one server."""
+
+AT_ONCE = 16
+"""Taken in at a time. An agent's header is read some turns of the loop after its connection; until
+then fewer than `MOST` others may have come, however many want to."""
+
+WAITING = 1024
+"""Kept by the kernel until they are taken in: one more is made to try again a second later."""
 
 HEADER_S = 4.5
 """From the connection to the end of the header, however slowly it comes."""

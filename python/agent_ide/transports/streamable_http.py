@@ -24,7 +24,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from agent_ide.errors import RpcError, ServeError
-from agent_ide.transports.strangers import Strangers, is_from_browser
+from agent_ide.transports.strangers import AT_ONCE, WAITING, Strangers, is_from_browser
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import REVISIONS, Exchange
 
@@ -105,7 +105,7 @@ class Session(Protocol):
     def receive(self, body: bytes) -> Exchange:
         """Take one message or batch."""
 
-    async def answer(self, exchange: Exchange) -> bytes | None:
+    def answer(self, exchange: Exchange) -> Awaitable[bytes | None]:
         """Run its calls; the reply. Cancelled when the client's connection is lost."""
 
     def pushes(self) -> AsyncGenerator[bytes]:
@@ -162,7 +162,7 @@ async def listen_unix(
     finally:
         os.umask(old_umask)
     runner = await _run(service, admission, max_body_bytes)
-    await web.SockSite(runner, listener).start()
+    await _accept(runner, listener)
     return HttpServer(runner, str(path), 0, path)
 
 
@@ -198,8 +198,13 @@ async def listen_tcp(
         raise ServeError(f"port {port} cannot be listened on: {error.strerror}") from error
     bound = listener.getsockname()[1]
     runner = await _run(service, admission(bound), max_body_bytes)
-    await web.SockSite(runner, listener).start()
+    await _accept(runner, listener)
     return HttpServer(runner, f"127.0.0.1:{bound}", bound, None)
+
+
+async def _accept(runner: web.ServerRunner, listener: socket.socket) -> None:
+    await web.SockSite(runner, listener, backlog=AT_ONCE).start()
+    listener.listen(WAITING)
 
 
 async def _run(service: Service, admission: Admission, max_body_bytes: int) -> web.ServerRunner:
@@ -309,7 +314,8 @@ class _Endpoint:
 
     async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            async with asyncio.timeout(BODY_S):
+            # most have come with their head; a deadline has its price
+            async with asyncio.timeout(None if request.content.is_eof() else BODY_S):
                 body = await self._read(request)
         except TimeoutError:
             return _refused(408)

@@ -27,7 +27,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from agent_ide.errors import ServeError
-from agent_ide.transports.strangers import Strangers, is_from_browser
+from agent_ide.transports.strangers import AT_ONCE, WAITING, Strangers, is_from_browser
 
 __all__ = ["Admission", "Connection", "WebSocketServer", "listen"]
 
@@ -207,9 +207,10 @@ async def _serve(
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((LOOPBACK, port))
-        return await serve(
+        server = await serve(
             admitted,
             sock=listener,
+            backlog=AT_ONCE,
             process_request=admit,
             select_subprotocol=choose,
             # loopback gains nothing from compression, and without it there is no compression bomb
@@ -223,9 +224,11 @@ async def _serve(
             create_connection=connection,  # type: ignore[arg-type]  # any factory will do
             logger=logger.getChild("library"),
         )
+        listener.listen(WAITING)
     except BaseException:
         listener.close()
         raise
+    return server
 
 
 def _from_here(request: Request, port: int) -> bool:
