@@ -74,6 +74,12 @@ e2e: deps-dev cli ## Run the tests with sockets and real CLIs
 test-010 test-011 test-012: test-0%: deps-dev
 	NVIM=$$(scripts/fetch-neovim 0.$*) $(PYTEST) tests/lua tests/editor $(if $(FILTER),-k "$(FILTER)")
 
+# Neovims and libraries that are not the pinned ones, and an old Claude Code; ARGS="0.12.4" is one cell
+.PHONY: test-matrix
+test-matrix: deps-dev ## Run the tests with the oldest and the newest that we promise to work with
+	@scripts/venv node
+	$(PY) scripts/matrix.py $(ARGS)
+
 # the long form of what `make test` runs in a short one; figures at the end, and in build/figures.json
 .PHONY: torture
 torture: deps-dev cli ## Hostile input and faults, the long form: about half an hour

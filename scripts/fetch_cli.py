@@ -3,6 +3,8 @@
     scripts/fetch_cli.py claude            fetch it unless it is there
     scripts/fetch_cli.py --cached claude   never fetch: end with code 1 when it is not there
 
+AGENT_IDE_CLI_VERSIONS="claude=2.1.197 qwen=0.24.4" names other versions than the pinned ones.
+
 Owns:     the cache folder, one folder for each program and version, whole or absent.
 Not here: which versions (pyproject.toml, [tool.agent_ide.npm]), how the tests run them.
 """
@@ -20,6 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+VERSIONS = "AGENT_IDE_CLI_VERSIONS"
 
 BINARIES = {
     # a native program; it is called .exe on every system
@@ -50,10 +54,18 @@ def cache_dir() -> Path:
     return Path(base) / "agent_ide-dev"
 
 
-def package(name: str) -> str:
+def pinned(name: str) -> str:
     """The pinned package, as `@scope/name@version`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return str(project["tool"]["agent_ide"]["npm"][name])
+
+
+def package(name: str) -> str:
+    """The package to fetch: the pinned one, or with the version that the environment names."""
+    chosen = dict(item.split("=", 1) for item in os.environ.get(VERSIONS, "").split())
+    if name not in chosen:
+        return pinned(name)
+    return f"{pinned(name).rpartition('@')[0]}@{chosen[name]}"
 
 
 def folder_of(name: str) -> Path:

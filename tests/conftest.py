@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.figures import figure, pytest_addoption, pytest_terminal_summary, scale
+from tests.support.versions import pytest_report_header
 
-__all__ = ["figure", "pytest_addoption", "pytest_terminal_summary", "repo", "scale", "short_folder"]
+__all__ = [
+    "figure",
+    "pytest_addoption",
+    "pytest_report_header",
+    "pytest_terminal_summary",
+    "repo",
+    "scale",
+    "short_folder",
+]
 
 
 @pytest.fixture(scope="session")

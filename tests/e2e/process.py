@@ -7,6 +7,7 @@ Not here: starting and driving one (editor.py), the agents' environments (claude
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 __all__ = ["editor_environment", "running"]
@@ -33,6 +34,8 @@ def editor_environment(folder: Path) -> dict[str, str]:
         "SHELL": "/bin/sh",
         "TMPDIR": str(folder / "tmp"),
         "XDG_RUNTIME_DIR": str(folder / "run"),
+        # the host runs on what the tests run on
+        "AGENT_IDE_DEV_PYTHON": sys.executable,
     }
     nvim = os.environ.get("NVIM", "")
     if os.path.isfile(nvim):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -425,8 +426,7 @@ def test_health_names_the_cures(tmp_path: Path) -> None:
 
 
 def test_health_reads_the_versions_of_the_packages(tmp_path: Path) -> None:
-    python = str(REPO / ".venv/bin/python")
-    with bed(tmp_path, {"python": python}) as desk:
+    with bed(tmp_path, {"python": sys.executable}) as desk:
         report = health(desk.nvim)
     assert re.search(r"OK Python 3\.\d+\.\d+, pynvim \S+, websockets \S+, aiohttp", report)
 

@@ -187,7 +187,7 @@ async def test_connections_end_with_the_server() -> None:
         await server.close()
         async with asyncio.timeout(2.0):
             await client.wait_closed()
-        assert client.close_code == 1001
+        assert client.protocol.close_code == 1001
     with pytest.raises((OSError, InvalidHandshake)):
         await connect(url(server), additional_headers={HEADER: TOKEN})
 
