@@ -90,14 +90,13 @@ local function show_beside(path, theirs)
   local windows = require("agent_ide.windows")
   local buf = api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = "wipe"
-  text.fill(buf, theirs, function()
-    local filetype = vim.filetype.match({ filename = path }) or ""
-    require("agent_ide.diff.proposal").highlight(buf, filetype, #theirs)
-    windows.when_free(function()
-      if not windows.split(buf, windows.find_base(), "right") then
-        vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr("$") } })
-      end
-    end)
+  text.fill(buf, theirs)
+  local filetype = vim.filetype.match({ filename = path }) or ""
+  require("agent_ide.diff.proposal").highlight(buf, filetype, #theirs)
+  windows.when_free(function()
+    if not windows.split(buf, windows.find_base(), "right") then
+      vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr("$") } })
+    end
   end)
   local name = vim.fs.basename(path)
   notify.show(("%s has unsaved changes: the agent's version is beside it"):format(name), "warn")

@@ -5,7 +5,7 @@
 --- Source:   doc/channel.md lists every call and event with its payload.
 local M = {}
 
-local uv = vim.uv
+local private_file = require("agent_ide.private_file")
 
 --- Above this a text travels through a file: one string of 10 MB stalls the editor when it is decoded.
 local INLINE_BYTES = 256 * 1024
@@ -111,11 +111,7 @@ function M.pack_text(text)
   if #text <= INLINE_BYTES then
     return { text = text }
   end
-  local path = vim.fn.tempname()
-  local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
-  assert(uv.fs_write(fd, text))
-  assert(uv.fs_close(fd))
-  return { text_file = path }
+  return { text_file = private_file.put(text) }
 end
 
 --- Take a text out of a payload; a file that carried it is deleted.
@@ -125,12 +121,7 @@ function M.unpack_text(packed)
   if packed.text then
     return packed.text
   end
-  local path = assert(packed.text_file, "neither text nor text_file")
-  local fd = assert(uv.fs_open(path, "r", 0))
-  local text = assert(uv.fs_read(fd, assert(uv.fs_fstat(fd)).size, 0))
-  uv.fs_close(fd)
-  uv.fs_unlink(path)
-  return text
+  return private_file.take(assert(packed.text_file, "neither text nor text_file"))
 end
 
 return M

@@ -5,22 +5,22 @@
 local M = {}
 
 local api = vim.api
+local private_file = require("agent_ide.private_file")
 
 local BOM = "\239\187\191"
 
---- Splitting 10 MB at once stalls the editor and doubles the memory at the peak.
-local CHUNK_BYTES = 256 * 1024
+--- Above this a text goes through a file: 10 MB as Lua's lines take 150 to 200 ms a way and leave as
+--- much to collect, Neovim's own reading and writing takes 35 (doc/decisions/009).
+local LARGE_BYTES = 256 * 1024
 
 ---@class agent_ide.TextShape
 ---@field bom boolean
 ---@field dos boolean every line break is CRLF
 ---@field eol boolean the last line has its line break
 
---- What remains of a text as lines joined by line breaks, and what was taken off.
 ---@param text string
----@return string body
 ---@return agent_ide.TextShape
-local function dress_down(text)
+local function shape_of(text)
   local shape = { bom = vim.startswith(text, BOM), dos = false, eol = true }
   local first = shape.bom and #BOM + 1 or 1
   if text:find("\r\n", first, true) then
@@ -29,11 +29,7 @@ local function dress_down(text)
     shape.dos = breaks == dos_breaks
   end
   shape.eol = #text < first or text:sub(-1) == "\n"
-  local last = #text
-  if #text >= first and shape.eol then
-    last = last - (shape.dos and 2 or 1)
-  end
-  return text:sub(first, last), shape
+  return shape
 end
 
 ---@param buf integer
@@ -47,24 +43,22 @@ local function put_on(buf, shape)
   options.endofline = shape.eol
 end
 
----@param part string
----@param dos boolean
----@param is_last boolean the last line of `part` has no line break whose CR is to go
+--- Lines of a text, without what the buffer's options hold.
+---@param text string
+---@param shape? agent_ide.TextShape
 ---@return string[]
-local function split(part, dos, is_last)
-  local lines = vim.split(part, "\n", { plain = true })
-  for i = 1, dos and #lines - (is_last and 1 or 0) or 0 do
+function M.lines(text, shape)
+  shape = shape or shape_of(text)
+  local first = shape.bom and #BOM + 1 or 1
+  local last = #text
+  if #text >= first and shape.eol then
+    last = last - (shape.dos and 2 or 1)
+  end
+  local lines = vim.split(text:sub(first, last), "\n", { plain = true })
+  for i = 1, shape.dos and #lines - 1 or 0 do
     lines[i] = lines[i]:gsub("\r$", "")
   end
   return lines
-end
-
---- Lines of a text, without what the buffer's options hold.
----@param text string
----@return string[]
-function M.lines(text)
-  local body, shape = dress_down(text)
-  return split(body, shape.dos, true)
 end
 
 --- The hunks between two lists of lines: start and count in the first, start and count in the second;
@@ -84,58 +78,99 @@ end
 ---@param buf integer
 ---@param text string
 function M.shape_like(buf, text)
-  local _, shape = dress_down(text)
-  put_on(buf, shape)
+  put_on(buf, shape_of(text))
 end
 
----@param body string
----@param dos boolean
----@param first integer
----@return string[] lines
----@return integer? next_first nil: that was the end
-local function next_lines(body, dos, first)
-  local last = first + CHUNK_BYTES - 1
-  local line_break = last < #body and body:find("\n", last, true) or nil
-  local chunk = body:sub(first, line_break and line_break - 1 or #body)
-  return split(chunk, dos, line_break == nil), line_break and line_break + 1 or nil
+--- Whether a buffer's text is one that goes through a file.
+---@param buf integer
+---@return boolean
+function M.is_large(buf)
+  return api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) > LARGE_BYTES
 end
 
---- Fill an empty buffer. A large text comes in chunks between which the editor goes on;
---- undo does not go back before it.
+---@param buf integer an empty one
+---@param path string
+---@param how string arguments of :read
+---@return boolean read
+---@return string? problem
+local function read_into(buf, path, how)
+  return pcall(api.nvim_buf_call, buf, function()
+    local name = vim.fn.fnameescape(path)
+    vim.cmd(("silent noautocmd keepalt keepjumps 0read %s %s"):format(how, name))
+    -- :read left the empty line that the buffer began with
+    vim.cmd("silent noautocmd keepjumps $delete _")
+  end)
+end
+
+--- Write a buffer's text into a new private file, as the buffer's options are.
+---@param buf integer
+---@param how string arguments of :write
+---@return string? path nil: it could not be written
+local function write_out(buf, how)
+  local path = vim.fn.tempname()
+  local fixes, syncs = vim.bo[buf].fixendofline, vim.go.fsync
+  local function set(fixeol, fsync)
+    vim.cmd("noautocmd setlocal " .. (fixeol and "fixendofline" or "nofixendofline"))
+    vim.cmd("noautocmd setglobal " .. (fsync and "fsync" or "nofsync"))
+  end
+  local ok, err
+  api.nvim_buf_call(buf, function()
+    set(false, false)
+    local name = vim.fn.fnameescape(path)
+    ok, err =
+      pcall(vim.cmd, ("silent noautocmd keepalt keepjumps lockmarks write %s %s"):format(how, name))
+    set(fixes, syncs)
+  end)
+  if not ok then
+    vim.uv.fs_unlink(path)
+    require("agent_ide.log").warn("buffer %d was not written to a file: %s", buf, err)
+    return nil
+  end
+  vim.uv.fs_chmod(path, tonumber("600", 8))
+  return path
+end
+
+--- A file with a buffer's lines, with LF and no matter how the last one ends; the caller deletes it.
+---@param buf integer
+---@return string? path nil: it could not be written
+function M.lines_to_file(buf)
+  return write_out(buf, "++nobin ++ff=unix ++enc=utf-8")
+end
+
+--- Fill an empty buffer; undo does not go back before it.
 ---@param buf integer a fresh one
 ---@param text string
----@param on_done fun(filled: boolean) at once for a small text; false: the buffer went before
-function M.fill(buf, text, on_done)
-  local body, shape = dress_down(text)
+function M.fill(buf, text)
+  local shape = shape_of(text)
   put_on(buf, shape)
   -- a buffer that nothing was put into is written as no byte at all, one empty line as a newline
   if text == "" or text == BOM then
-    return on_done(true)
+    return
   end
-  local first ---@type integer?
-  local function step()
-    if not api.nvim_buf_is_loaded(buf) then
-      return on_done(false)
-    end
-    local lines, next_first = next_lines(body, shape.dos, first or 1)
-    local undo_levels = vim.bo[buf].undolevels
-    vim.bo[buf].undolevels = -1
-    api.nvim_buf_set_lines(buf, first and -1 or 0, -1, true, lines)
-    vim.bo[buf].undolevels = undo_levels
-    first = next_first
-    if first then
-      vim.schedule(step)
-    else
-      on_done(true)
-    end
+  local undo_levels = vim.bo[buf].undolevels
+  vim.bo[buf].undolevels = -1
+  local filled = false
+  if #text > LARGE_BYTES then
+    local path = private_file.put(shape.bom and text:sub(#BOM + 1) or text)
+    local how = "++edit ++bad=keep ++enc=utf-8 ++ff=" .. (shape.dos and "dos" or "unix")
+    filled = read_into(buf, path, how)
+    vim.uv.fs_unlink(path)
+    put_on(buf, shape)
   end
-  step()
+  if not filled then
+    api.nvim_buf_set_lines(buf, 0, -1, true, M.lines(text, shape))
+  end
+  vim.bo[buf].undolevels = undo_levels
 end
 
 --- The text of a buffer, as `fill` would take it.
 ---@param buf integer
 ---@return string
 function M.read(buf)
+  local path = M.is_large(buf) and write_out(buf, "++nobin ++enc=utf-8")
+  if path then
+    return private_file.take(path)
+  end
   local lines = api.nvim_buf_get_lines(buf, 0, -1, true)
   local options = vim.bo[buf]
   local bom = options.bomb and BOM or ""
@@ -163,11 +198,7 @@ function M.read_file(buf, path)
   if not linked then
     return problem
   end
-  local ok, err = pcall(api.nvim_buf_call, buf, function()
-    vim.cmd("silent noautocmd keepalt keepjumps 0read ++edit " .. vim.fn.fnameescape(link))
-    -- :read left the empty line that the buffer began with
-    vim.cmd("silent noautocmd keepjumps $delete _")
-  end)
+  local ok, err = read_into(buf, link, "++edit")
   vim.uv.fs_unlink(link)
   if not ok then
     return tostring(err):match("E%d+:.*") or tostring(err)
@@ -181,10 +212,7 @@ function M.decode(bytes)
   if not bytes:find("[\128-\255%z]") then
     return bytes
   end
-  local path = vim.fn.tempname()
-  local fd = assert(vim.uv.fs_open(path, "wx", tonumber("600", 8)))
-  assert(vim.uv.fs_write(fd, bytes))
-  assert(vim.uv.fs_close(fd))
+  local path = private_file.put(bytes)
   local text = M.of_file(path)
   vim.uv.fs_unlink(path)
   return text or bytes

@@ -15,6 +15,7 @@ __all__ = [
     "Accepted",
     "Cancelled",
     "CancelledBy",
+    "Changes",
     "ClientId",
     "Diagnostic",
     "Failed",
@@ -138,6 +139,18 @@ class NotebookTarget:
 
     path: str
     kernel_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How much an edit changes.
+
+    added, removed: lines; hunks: places where something differs.
+    """
+
+    added: int = 0
+    removed: int = 0
+    hunks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -312,7 +312,7 @@ def test_what_becomes_of_one_that_waits(bed: Reviews, how: str) -> None:
             assert bed.nvim.reply(call) == (False, "closed before it was shown")
         case "the user asks":
             bed.nvim.lua("require('agent_ide.diff').present(1)")
-            assert bed.nvim.reply(call) == (True, {})
+            assert bed.nvim.reply(call) == (True, {"added": 1, "removed": 1, "hunks": 1})
             assert bed.window("review")["current"]
             bed.close("rejected")
         case "the host ends":

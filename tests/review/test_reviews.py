@@ -14,6 +14,7 @@ from agent_ide.model import (
     Accepted,
     Cancelled,
     CancelledBy,
+    Changes,
     ClientId,
     Failed,
     Proposal,
@@ -23,7 +24,7 @@ from agent_ide.model import (
 )
 from agent_ide.review import reasons as reasons_module
 from agent_ide.review import writing as module
-from agent_ide.review.changes import Changes, count
+from agent_ide.review.changes import count
 from agent_ide.review.machine import State
 from agent_ide.review.review import Review
 from agent_ide.review.reviews import Reviews

@@ -15,6 +15,7 @@ from typing import Any
 from agent_ide.editor.port import CloseReason, Level, ReviewEvent
 from agent_ide.errors import EditorError
 from agent_ide.model import (
+    Changes,
     NotebookTarget,
     OpenedFile,
     OpenFile,
@@ -23,6 +24,7 @@ from agent_ide.model import (
     SavedFile,
     Selection,
 )
+from agent_ide.review.changes import count
 
 __all__ = ["FakeEditor"]
 
@@ -109,7 +111,9 @@ class FakeEditor:
         self._check()
         return self.notebook
 
-    async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
+    async def show_review(
+        self, review: ReviewId, proposal: Proposal, is_new: bool
+    ) -> Changes | None:
         opening = asyncio.ensure_future(self.free.wait())
         self._opening[review] = opening
         await asyncio.wait({opening})
@@ -118,6 +122,9 @@ class FakeEditor:
         del self._opening[review]
         self._check()
         self.views[review] = proposal
+        file = Path(proposal.path)
+        before = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
+        return count(before.replace("\r\n", "\n"), proposal.text)
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         self._check()

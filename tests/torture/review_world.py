@@ -22,6 +22,7 @@ from agent_ide.errors import EditorError
 from agent_ide.model import (
     Accepted,
     Cancelled,
+    Changes,
     ClientId,
     Proposal,
     Rejected,
@@ -91,12 +92,15 @@ class FaultyEditor(FakeEditor):
         if name in self.faults:
             raise EditorError(f"refused: {name}")
 
-    async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
+    async def show_review(
+        self, review: ReviewId, proposal: Proposal, is_new: bool
+    ) -> Changes | None:
         self._refuse("show_review")
-        await super().show_review(review, proposal, is_new)
+        changes = await super().show_review(review, proposal, is_new)
         if self.breaking:
             self.breaking = False
             self.on_closed(review)
+        return changes
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         await super().close_review(review, reason)
@@ -318,7 +322,10 @@ class World:
         review = self.reviews.by_id(review_id)
         if review is not None:
             if review.proposal.closing == "rejects":
-                self.request_of(review).allowed.add(told(Rejected(RejectedBy.VIEW_CLOSED)))
+                # a rejection is the end of what was typed into it
+                request = self.request_of(review)
+                request.allowed.add(told(Rejected(RejectedBy.VIEW_CLOSED)))
+                request.typed = None
                 self.editor.typed.pop(review_id, None)
             self.reviews.view_closed(review)
 

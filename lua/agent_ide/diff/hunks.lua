@@ -29,13 +29,81 @@ local function real_lines(buf)
   return #found == 1 and found[1] == "" and text.read(buf) == "" and {} or found
 end
 
+--- In a thread of its own: nothing of this file is there.
+---@param old_path string
+---@param new_path string
+---@return string indices packed
+local function compare_files(old_path, new_path)
+  local function lines(path)
+    local file = assert(io.open(path, "rb"))
+    local found = file:read("*a")
+    file:close()
+    if found:sub(1, 3) == "\239\187\191" then
+      found = found:sub(4)
+    end
+    return (found == "" or found:sub(-1) == "\n") and found or found .. "\n"
+  end
+  local diff = vim.text and vim.text.diff or vim.diff
+  return vim.mpack.encode(diff(lines(old_path), lines(new_path), { result_type = "indices" }))
+end
+
+---@param indices integer[][]
+---@return agent_ide.diff.Hunk[]
+local function as_hunks(indices)
+  return vim.tbl_map(function(hunk)
+    return { old_first = hunk[1], old_count = hunk[2], new_first = hunk[3], new_count = hunk[4] }
+  end, indices)
+end
+
 ---@param old_buf integer
 ---@param new_buf integer
 ---@return agent_ide.diff.Hunk[]
-function M.between(old_buf, new_buf)
-  return vim.tbl_map(function(hunk)
-    return { old_first = hunk[1], old_count = hunk[2], new_first = hunk[3], new_count = hunk[4] }
-  end, text.hunks(real_lines(old_buf), real_lines(new_buf)))
+local function between(old_buf, new_buf)
+  return as_hunks(text.hunks(real_lines(old_buf), real_lines(new_buf)))
+end
+
+--- Compare large texts: the editor only writes them into files (35 ms for 10 MB, against 600 for
+--- `between`).
+---@param old_buf integer
+---@param new_buf integer
+---@param on_done fun(hunks: agent_ide.diff.Hunk[])
+local function find_in_thread(old_buf, new_buf, on_done)
+  local old_path, new_path = text.lines_to_file(old_buf), text.lines_to_file(new_buf)
+  local function clean_up()
+    for _, path in pairs({ old_path, new_path }) do
+      vim.uv.fs_unlink(path)
+    end
+  end
+  if not (old_path and new_path) then
+    clean_up()
+    return on_done(between(old_buf, new_buf))
+  end
+  local work = vim.uv.new_work(
+    compare_files,
+    vim.schedule_wrap(function(packed)
+      clean_up()
+      on_done(as_hunks(vim.mpack.decode(packed)))
+    end)
+  )
+  work:queue(old_path, new_path)
+end
+
+--- Where the texts of two buffers differ: at once, or soon for large ones.
+---@param old_buf integer
+---@param new_buf integer
+---@param on_done fun(hunks?: agent_ide.diff.Hunk[]) nil: a buffer has gone
+function M.find(old_buf, new_buf, on_done)
+  if not (text.is_large(old_buf) or text.is_large(new_buf)) then
+    return on_done(between(old_buf, new_buf))
+  end
+  -- the screen is drawn first
+  vim.defer_fn(function()
+    if api.nvim_buf_is_loaded(old_buf) and api.nvim_buf_is_loaded(new_buf) then
+      find_in_thread(old_buf, new_buf, on_done)
+    else
+      on_done()
+    end
+  end, 1)
 end
 
 ---@param hunks agent_ide.diff.Hunk[]

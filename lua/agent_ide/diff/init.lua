@@ -9,6 +9,7 @@ local facts = require("agent_ide.diff.facts")
 local kept = require("agent_ide.diff.kept")
 local notify = require("agent_ide.notify")
 local rpc = require("agent_ide.rpc")
+local text = require("agent_ide.text")
 local typed_write = require("agent_ide.diff.typed_write")
 local views = require("agent_ide.diff.view")
 local windows = require("agent_ide.windows")
@@ -150,11 +151,12 @@ end
 
 ---@param shown agent_ide.diff.Shown
 ---@param take_cursor? boolean
+---@param on_compared? fun() the differences are known
 ---@return string? problem
-local function open_view(shown, take_cursor)
+local function open_view(shown, take_cursor, on_compared)
   local opened = views.open(shown, take_cursor, function()
     closed_by_user(shown)
-  end)
+  end, on_compared or function() end)
   if not opened then
     drop(shown)
     return "there is no room for a diff"
@@ -182,7 +184,12 @@ local function open_when_calm(shown, reply)
     if reviews[id] ~= shown or not shown.proposal:is_alive() then
       return reply("closed before it was shown")
     end
-    reply(open_view(shown, take_cursor))
+    local problem = open_view(shown, take_cursor, function()
+      reply(nil, views.changes(shown))
+    end)
+    if problem then
+      reply(problem)
+    end
   end
   if wanted == id then
     wanted = nil
@@ -218,9 +225,14 @@ local function show_new(request, proposed, reply)
   shown.proposal = require("agent_ide.diff.proposal").new(request, proposed, function(typed)
     written(shown, typed)
   end)
-  shown.proposal:load(function()
-    open_when_calm(shown, reply)
-  end)
+  shown.proposal:load()
+  if text.is_large(shown.proposal.buf) then
+    -- its windows are another step: the user may type in between
+    return vim.schedule(function()
+      open_when_calm(shown, reply)
+    end)
+  end
+  open_when_calm(shown, reply)
 end
 
 --- Show a review; `reply` once it is visible.
@@ -230,7 +242,7 @@ function M.show(args, reply)
   local proposed = rpc.unpack_text(args)
   local shown = reviews[args.id]
   if shown and shown.view then
-    return reply()
+    return reply(nil, views.changes(shown))
   elseif shown and shown.proposal:is_alive() then
     return open_when_calm(shown, reply)
   end
@@ -276,13 +288,13 @@ function M.close(args, reply)
   reply()
 end
 
---- The proposal as it stands, with what the user has typed; nothing while it is being filled.
+--- The proposal as it stands, with what the user has typed.
 ---@param args { id: agent_ide.ReviewId }
 ---@param reply agent_ide.Reply
 function M.read(args, reply)
   local shown = reviews[args.id]
-  local ready = shown and shown.proposal:is_alive() and shown.proposal.filled
-  reply(nil, ready and rpc.pack_text(shown.proposal:text()) or nil)
+  local alive = shown and shown.proposal:is_alive()
+  reply(nil, alive and rpc.pack_text(shown.proposal:text()) or nil)
 end
 
 --- The host did not take the verdict: the user goes on.

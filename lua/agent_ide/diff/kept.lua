@@ -117,11 +117,10 @@ function M.open(entry)
   end
   local buf = vim.api.nvim_create_buf(true, true)
   vim.bo[buf].bufhidden = "hide"
-  require("agent_ide.text").fill(buf, text, function()
-    local filetype = vim.filetype.match({ filename = entry.path }) or ""
-    require("agent_ide.diff.proposal").highlight(buf, filetype, #text)
-    vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr() } })
-  end)
+  require("agent_ide.text").fill(buf, text)
+  local filetype = vim.filetype.match({ filename = entry.path }) or ""
+  require("agent_ide.diff.proposal").highlight(buf, filetype, #text)
+  vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr() } })
 end
 
 --- Let the user choose one and open it.

@@ -7,18 +7,14 @@ local M = {}
 local api = vim.api
 local hunks = require("agent_ide.diff.hunks")
 local notify = require("agent_ide.notify")
+local views = require("agent_ide.diff.view")
 
---- The hunk under the cursor; without one the cursor goes to the next.
+--- The hunk under the cursor.
 ---@param shown agent_ide.diff.Shown
----@return agent_ide.diff.Hunk? hunk
----@return integer index
+---@return agent_ide.diff.Hunk?
 local function hunk_at_cursor(shown)
-  local win = shown.view.frame:win()
-  local lnum = api.nvim_win_get_cursor(win)[1]
-  local found = hunks.between(shown.old_buf, shown.proposal.buf)
-  local index = hunks.at(found, lnum)
-  shown.hunks = found
-  return index and found[index], index or 0
+  local lnum = api.nvim_win_get_cursor(shown.view.frame:win())[1]
+  return shown.hunks[hunks.at(shown.hunks, lnum)]
 end
 
 --- Go to the next hunk after a line that nobody has agreed to yet, from the first one after the last.
@@ -81,9 +77,11 @@ function M.map(shown, decide, may_edit)
   end
   for name, run in pairs({ accept_hunk = accept_hunk, reject_hunk = reject_hunk }) do
     map(shown.proposal.buf, name, name:gsub("_", " this "), function()
-      if shown.view and may_edit() then
-        run(shown)
-      end
+      views.refresh(shown, function()
+        if shown.view and shown.hunks and may_edit() then
+          run(shown)
+        end
+      end)
     end)
   end
 end

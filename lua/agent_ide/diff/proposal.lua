@@ -29,7 +29,7 @@ local FILE_OPTIONS = {
 ---@field name string of the buffer
 ---@field path string of the file
 ---@field original string the text as proposed
----@field filled boolean it holds a whole text
+---@field untouched string version of the buffer as it was filled
 ---@field filetype string
 ---@field on_write fun(typed: boolean)
 local Proposal = {}
@@ -78,6 +78,15 @@ local function make_buffer(review)
   return buf
 end
 
+--- What changes whenever the text that a buffer stands for does.
+---@param buf integer
+---@return string
+local function version(buf)
+  local options = vim.bo[buf]
+  local shape = { options.fileformat, tostring(options.endofline), tostring(options.bomb) }
+  return api.nvim_buf_get_changedtick(buf) .. " " .. table.concat(shape, " ")
+end
+
 ---@param buf integer
 ---@param path string
 local function take_file_options(buf, path)
@@ -100,7 +109,7 @@ function M.new(review, proposed, on_write)
     name = name_of(review),
     path = review.path,
     original = proposed,
-    filled = false,
+    untouched = "",
     filetype = vim.filetype.match({ filename = review.path }) or "",
     on_write = on_write,
   }, Proposal)
@@ -110,23 +119,16 @@ function M.new(review, proposed, on_write)
 end
 
 --- Fill the buffer with the text as proposed.
----@param on_ready fun() at once, or soon for a large text; also when the buffer went before
-function Proposal:load(on_ready)
-  self.filled = false
-  text.fill(self.buf, self.original, function(filled)
-    if not filled then
-      return on_ready()
-    end
-    self.filled = true
-    if self.filetype == "" then
-      -- a "#!" line or the like
-      self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""
-    end
-    M.highlight(self.buf, self.filetype, #self.original)
-    -- as long as it is modified, `:qa` refuses and `:x` writes
-    vim.bo[self.buf].modified = true
-    on_ready()
-  end)
+function Proposal:load()
+  text.fill(self.buf, self.original)
+  if self.filetype == "" then
+    -- a "#!" line or the like
+    self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""
+  end
+  M.highlight(self.buf, self.filetype, #self.original)
+  self.untouched = version(self.buf)
+  -- as long as it is modified, `:qa` refuses and `:x` writes
+  vim.bo[self.buf].modified = true
 end
 
 function Proposal:take_name_back()
@@ -158,7 +160,7 @@ function Proposal:watch()
     buffer = self.buf,
     desc = "`:edit!` brings the proposal back as it came",
     callback = function()
-      self:load(function() end)
+      self:load()
     end,
   })
 end
@@ -170,7 +172,7 @@ end
 
 ---@return string
 function Proposal:text()
-  return text.read(self.buf)
+  return version(self.buf) == self.untouched and self.original or text.read(self.buf)
 end
 
 --- Whether the user has edited it.

@@ -8,10 +8,9 @@ local M = {}
 local api = vim.api
 local facts = require("agent_ide.diff.facts")
 local hunks = require("agent_ide.diff.hunks")
+local text = require("agent_ide.text")
 
---- Above this the differences are looked for when the user pauses, not at every key.
-local LARGE_BYTES = 512 * 1024
-
+--- In a large text the differences are looked for when the user pauses, not at every key.
 local PAUSE_MS = 500
 
 M.LAYOUTS = { "vertical", "horizontal", "inline" }
@@ -47,10 +46,16 @@ local function version(shown)
 end
 
 ---@param shown agent_ide.diff.Shown
-local function compare(shown)
-  shown.compared = version(shown)
-  shown.hunks = hunks.between(shown.old_buf, shown.proposal.buf)
-  shown.view:refresh(shown.hunks)
+---@param on_done fun() `shown.hunks` are as the texts are, unless those have changed meanwhile
+local function compare(shown, on_done)
+  local view, compared = shown.view, version(shown)
+  hunks.find(shown.old_buf, shown.proposal.buf, function(found)
+    if found and shown.view == view and version(shown) == compared then
+      shown.compared, shown.hunks = compared, found
+      view:refresh(found)
+    end
+    on_done()
+  end)
 end
 
 --- Say anew what there is to say.
@@ -61,14 +66,30 @@ function M.label(shown)
   end
 end
 
---- The text of one side has changed.
+--- Look for the differences where the text of one side has changed.
 ---@param shown agent_ide.diff.Shown
-function M.refresh(shown)
-  if shown.view and shown.proposal:is_alive() then
-    if shown.compared ~= version(shown) then
-      compare(shown)
-    end
+---@param on_done? fun() at once, or soon for large texts
+function M.refresh(shown, on_done)
+  on_done = on_done or function() end
+  if not (shown.view and shown.proposal:is_alive()) then
+    return on_done()
+  elseif shown.compared == version(shown) then
     M.label(shown)
+    return on_done()
+  end
+  compare(shown, function()
+    M.label(shown)
+    on_done()
+  end)
+end
+
+--- How much the proposal changes, as far as it is known.
+---@param shown agent_ide.diff.Shown
+---@return { added: integer, removed: integer, hunks: integer }?
+function M.changes(shown)
+  if shown.hunks then
+    local added, removed = hunks.count(shown.hunks)
+    return { added = added, removed = removed, hunks = #shown.hunks }
   end
 end
 
@@ -91,7 +112,7 @@ end
 ---@param shown agent_ide.diff.Shown
 ---@return fun()
 local function refresher(shown)
-  if #shown.proposal.original <= LARGE_BYTES then
+  if not text.is_large(shown.proposal.buf) then
     return function()
       M.refresh(shown)
     end
@@ -141,12 +162,23 @@ local function tell_tab(shown)
   require("agent_ide.diff.attention").call(message:format(shown.request.agent, name, number))
 end
 
+--- Show the first difference.
+---@param shown agent_ide.diff.Shown
+local function go_to_first(shown)
+  local first = shown.hunks and shown.hunks[1]
+  if first then
+    api.nvim_win_set_cursor(shown.view.frame:win(), { hunks.lnum(first), 0 })
+    shown.view:refresh(shown.hunks)
+  end
+end
+
 --- Open the view.
 ---@param shown agent_ide.diff.Shown
 ---@param take_cursor? boolean nil: where that interrupts nobody
 ---@param on_broken fun() a window of it is gone; called once at most, never after `close`
+---@param on_compared fun() the differences are known
 ---@return boolean opened false: there is no room
-function M.open(shown, take_cursor, on_broken)
+function M.open(shown, take_cursor, on_broken, on_compared)
   require("agent_ide.diff.highlights").define()
   local layout = M.layout()
   shown.compared = nil
@@ -161,16 +193,22 @@ function M.open(shown, take_cursor, on_broken)
     M.close(shown)
     return false
   end
-  M.refresh(shown)
-  keep_up_to_date(shown)
-  local frame, first = shown.view.frame, shown.hunks[1]
-  if first then
-    api.nvim_win_set_cursor(frame:win(), { hunks.lnum(first), 0 })
-    shown.view:refresh(shown.hunks)
+  local view, win = shown.view, shown.view.frame:win()
+  local place = api.nvim_win_get_cursor(win)
+  M.refresh(shown, function()
+    -- not under the hands of a user who has gone on reading
+    if shown.view == view and vim.deep_equal(api.nvim_win_get_cursor(win), place) then
+      go_to_first(shown)
+    end
+    on_compared()
+  end)
+  if shown.view ~= view then
+    return true
   end
-  if frame.focused then
-    frame:focus()
-  elseif frame.tab_is_ours then
+  keep_up_to_date(shown)
+  if view.frame.focused then
+    view.frame:focus()
+  elseif view.frame.tab_is_ours then
     tell_tab(shown)
   end
   return true

@@ -19,10 +19,11 @@ from typing import Any, TypeVar
 import msgspec
 import pynvim
 
+from agent_ide.editor.diagnosed import Diagnosed
 from agent_ide.editor.port import CloseReason, Level, ReviewEvent
 from agent_ide.errors import EditorError
 from agent_ide.model import (
-    Diagnostic,
+    Changes,
     NotebookTarget,
     OpenBuffer,
     OpenedFile,
@@ -33,7 +34,6 @@ from agent_ide.model import (
     ReviewId,
     SavedFile,
     Selection,
-    Severity,
 )
 
 __all__ = [
@@ -113,7 +113,9 @@ class NvimEditor:
             return None
         return NotebookTarget(str(value["path"]), value.get("kernel_name"))
 
-    async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
+    async def show_review(
+        self, review: ReviewId, proposal: Proposal, is_new: bool
+    ) -> Changes | None:
         args = {
             "id": review,
             "agent": proposal.title,
@@ -124,7 +126,8 @@ class NvimEditor:
             "writes": proposal.writes,
             **self.pack_text(proposal.text),
         }
-        await self._call("review.show", args, deadline_s=None)
+        value = await self._call("review.show", args, deadline_s=None)
+        return _convert(value, Changes) if value else None
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         await self._call("review.close", {"id": review, "reason": reason}, deadline_s=None)
@@ -241,18 +244,9 @@ def read_buffers(payload: dict[str, Any]) -> list[OpenBuffer]:
     ]
 
 
-def read_diagnostics(payload: dict[str, Any]) -> list[Diagnostic]:
+def read_diagnostics(payload: dict[str, Any]) -> Diagnosed:
     """The items of event `diagnostics`."""
-    return [
-        Diagnostic(
-            message=clean(str(item["message"])),
-            severity=Severity(item["severity"]),
-            range=_range(item),
-            source=clean(str(item["source"])) if item.get("source") else None,
-            code=clean(str(item["code"])) if item.get("code") is not None else None,
-        )
-        for item in payload["items"]
-    ]
+    return Diagnosed(clean(str(payload["items"])))
 
 
 def _range(payload: dict[str, Any]) -> Range:

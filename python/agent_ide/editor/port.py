@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from agent_ide.model import (
+    Changes,
     NotebookTarget,
     OpenedFile,
     OpenFile,
@@ -55,8 +56,14 @@ class Editor(Protocol):
     async def read_notebook(self) -> NotebookTarget | None:
         """The notebook in the current window."""
 
-    async def show_review(self, review: ReviewId, proposal: Proposal, is_new: bool) -> None:
-        """Open the view of a review. No deadline: a prompt may hold the editor for long."""
+    async def show_review(
+        self, review: ReviewId, proposal: Proposal, is_new: bool
+    ) -> Changes | None:
+        """Open the view of a review. No deadline: a prompt may hold the editor for long.
+
+        Returns:
+            How much it changes as it is shown; None: the editor cannot tell.
+        """
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         """Close the view of a review if it is open."""

@@ -1,7 +1,8 @@
 """How much an edit changes; pure.
 
 Owns:     nothing.
-Not here: what a user has made of a proposal (lua/agent_ide/diff/hunks.lua).
+Not here: the same once it is shown, which the editor counts (lua/agent_ide/diff/hunks.lua): this is
+          for those that wait for their turn.
 """
 
 from __future__ import annotations
@@ -9,21 +10,13 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-__all__ = ["Changes", "count"]
+from agent_ide.model import Changes
+
+__all__ = ["count"]
 
 MOST_WORK = 1_000_000
 """Lines times lines; above it the hunks are not told apart, which would take seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """added, removed: lines; hunks: places where something differs."""
-
-    added: int = 0
-    removed: int = 0
-    hunks: int = 0
 
 
 def count(before: str, after: str) -> Changes:

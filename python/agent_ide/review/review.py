@@ -11,8 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_ide.model import Accepted, Proposal, ReviewId, Verdict
-from agent_ide.review.changes import Changes
+from agent_ide.model import Accepted, Changes, Proposal, ReviewId, Verdict
 from agent_ide.review.machine import UNDECIDED, State
 
 __all__ = ["Disk", "Review"]
@@ -51,7 +50,8 @@ class Disk:
             return "its folder is gone"
         if before.data is None and self.data is not None:
             return "made on disk meanwhile"
-        return None if self.text == before.text else "changed on disk"
+        same = self.data == before.data or self.text == before.text
+        return None if same else "changed on disk"
 
 
 @dataclass(eq=False, slots=True)
@@ -63,7 +63,7 @@ class Review:
         before:      the file when the edit was proposed.
         disk:        the file when it was last looked at; after an accept: when that was given.
         stale:       for people, why the edit does not fit the file any more; None: it does.
-        changes:     how much the proposal changes of what was there before.
+        changes:     how much the proposal changes of what was there before; None: not counted yet.
         shows:       how often its view was asked for; an answer to an earlier one is late.
         opened:      its view has been visible.
         deciding:    an accept is on its way: the file is looked at, the user is asked.
@@ -77,7 +77,7 @@ class Review:
     before: Disk = field(default_factory=Disk)
     disk: Disk = field(default_factory=Disk)
     stale: str | None = None
-    changes: Changes = field(default_factory=Changes)
+    changes: Changes | None = None
     shows: int = 0
     opened: bool = False
     deciding: bool = False
@@ -125,7 +125,7 @@ class Review:
             "agent": self.proposal.agent,
             "path": self.path,
             "tab_name": self.proposal.tab_name,
-            "hunks": self.changes.hunks,
+            "hunks": (self.changes or Changes()).hunks,
             "is_new": self.is_new,
         }
         if self.verdict is not None:
@@ -134,7 +134,7 @@ class Review:
 
     def status(self) -> dict[str, Any]:
         """Its entry in the host's status (doc/channel.md)."""
-        proposal = self.proposal
+        proposal, changes = self.proposal, self.changes or Changes()
         entry = {
             "id": self.id,
             "agent": proposal.agent,
@@ -145,8 +145,8 @@ class Review:
             "tab_name": proposal.tab_name,
             "state": self.state.value,
             "is_new": self.is_new,
-            "added": self.changes.added,
-            "removed": self.changes.removed,
+            "added": changes.added,
+            "removed": changes.removed,
             "carries_reason": proposal.closings_after_reject > 0,
         }
         if self.stale is not None:

@@ -78,11 +78,12 @@ class Reviews:
         self._on_change()
         try:
             review.before = await asyncio.to_thread(look, proposal.path)
-            review.changes = await asyncio.to_thread(count, review.before.text or "", proposal.text)
             self._note_disk(review, review.before)
             self._on_change()
             self._tasks.spawn(self._watch_disk(review), f"watch {review.id}")
             self._next_turn()
+            if review.state is State.QUEUED:
+                self._tasks.spawn(self._count_changes(review), f"count changes of {review.id}")
             await asyncio.wait({review.waiter}, timeout=timeout_s)
             self.withdraw([review], CancelledBy.TIMEOUT)
             return review.waiter.result()
@@ -159,7 +160,7 @@ class Reviews:
             return
         if review.proposal.when_emptied and review.proposal.text and not text:
             self._editor.notify(f"{review.name}: {review.proposal.when_emptied}", "warn")
-            await self._editor.resume_review(review.id)
+            await self._resume(review)
             return
         review.deciding = True
         try:
@@ -173,7 +174,14 @@ class Reviews:
             for other in self.open():
                 self._note_disk(other, other.disk)
         elif review.undecided:
+            await self._resume(review)
+
+    async def _resume(self, review: Review) -> None:
+        """The user goes on with it; an editor that is too busy to say so lets them all the same."""
+        try:
             await self._editor.resume_review(review.id)
+        except EditorError as error:
+            logger.warning("! review %d: not known to go on: %s", review.id, error)
 
     async def _agrees(self, review: Review) -> bool:
         """Ask the user about a stale edit, naming what follows."""
@@ -315,7 +323,7 @@ class Reviews:
         review.shows += 1
         attempt = review.shows
         try:
-            await self._editor.show_review(review.id, review.proposal, review.is_new)
+            shown = await self._editor.show_review(review.id, review.proposal, review.is_new)
         except EditorError as error:
             # one that was hidden, shelved or decided meanwhile is not to be shown
             if review.shows == attempt and review.state is State.OPENING:
@@ -323,7 +331,15 @@ class Reviews:
                 self._apply(review, Event.SHOW_FAILED)
         else:
             if review.shows == attempt:
+                review.changes = shown or review.changes
                 self._apply(review, Event.SHOWN)
+
+    async def _count_changes(self, review: Review) -> None:
+        """For a list of what waits; what is shown is counted by the editor."""
+        changes = await asyncio.to_thread(count, review.before.text or "", review.proposal.text)
+        if review.changes is None:
+            review.changes = changes
+            self._on_change()
 
     def _close_reason(self, review: Review) -> CloseReason:
         match review.verdict:
