@@ -143,21 +143,36 @@ class HttpLine:
     ) -> None:
         self._reader, self._writer = reader, writer
         self._headers = dict(headers)
+        self._path = ""
+        self._pushes: asyncio.StreamWriter | None = None
 
     @classmethod
     async def dial(cls, path: str, headers: Mapping[str, str]) -> HttpLine:
-        return cls(*await asyncio.open_unix_connection(path, limit=LONG_LINE), headers)
+        line = cls(*await asyncio.open_unix_connection(path, limit=LONG_LINE), headers)
+        line._path = path
+        return line
 
-    def framed(self, message: bytes) -> bytes:
+    def _head(self, method: str, *more: str) -> bytes:
         lines = [
-            "POST /mcp HTTP/1.1",
+            f"{method} /mcp HTTP/1.1",
             "Host: localhost",
             "Accept: application/json, text/event-stream",
-            "Content-Type: application/json",
-            f"Content-Length: {len(message)}",
+            *more,
             *(f"{name}: {value}" for name, value in self._headers.items()),
         ]
-        return "\r\n".join([*lines, "", ""]).encode() + message
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    def framed(self, message: bytes) -> bytes:
+        length = f"Content-Length: {len(message)}"
+        return self._head("POST", "Content-Type: application/json", length) + message
+
+    async def listen(self) -> None:
+        """Open the push stream, on a connection of its own; nothing of it is read."""
+        reader, self._pushes = await asyncio.open_unix_connection(self._path)
+        self._pushes.write(self._head("GET"))
+        head = await reader.readuntil(b"\r\n\r\n")
+        if b" 200 " not in head.partition(b"\r\n")[0]:
+            raise ConnectionError(f"no push stream: {head[:30]!r}")
 
     def write(self, framed: bytes) -> None:
         self._writer.write(framed)
@@ -192,3 +207,5 @@ class HttpLine:
 
     def close(self) -> None:
         self._writer.close()
+        if self._pushes is not None:
+            self._pushes.close()
