@@ -47,6 +47,7 @@ PARTS = {
     for part in (
         Part("start", short_bound_s=60.0),
         Part("calls", short_bound_s=60.0),
+        Part("clients", short_bound_s=60.0),
         Part("diffs", bound_s=600.0),
         Part("moves", short_bound_s=60.0),
         Part("selections", short_bound_s=60.0),
