@@ -93,13 +93,16 @@ def write_atomically(path: Path, lock: Mapping[str, object]) -> None:
     """Write a lock so that a reader sees the old or the new one; replaces a link, never follows it.
 
     Raises:
-        OSError: the folder is not there or not writable, the disk is full; nothing has changed.
+        OSError: the folder is not there, not writable or by now another user's, the disk is full;
+            nothing has changed.
     """
     content = _encode(lock)
     # no suffix that a CLI looks for
     temporary = f".{path.name}.{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with _opened_folder(path.parent) as folder:
+        if os.fstat(folder).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "the folder is another user's", str(path.parent))
         # not synced: after a crash of the machine nobody listens, whatever the file says
         file = os.open(temporary, flags, 0o600, dir_fd=folder)
         try:

@@ -58,9 +58,11 @@ def machine_id(path: Path) -> str:
         return str(uuid.UUID(path.read_text()))
     except (OSError, ValueError):
         fresh = str(uuid.uuid4())
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fresh)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(path, flags, 0o600), "w") as file:
+            file.write(fresh)
     except OSError as error:
         logger.warning("! %s cannot be written: %s", path, error.strerror)
     return fresh
