@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_ide.editor.port import CloseReason
+from agent_ide.errors import EditorError
 from agent_ide.model import (
     Accepted,
     Cancelled,
@@ -557,6 +558,29 @@ async def test_diffs_can_be_off(tmp_path: Path) -> None:
 
 
 # -- after a verdict ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("merges", [True, False])
+async def test_own_version_is_not_lost_when_the_file_is_not_reloaded(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, merges: bool
+) -> None:
+    async def refuse(*_: object) -> int:
+        raise EditorError("Neovim could not do it")
+
+    monkeypatch.setattr(desk.editor, "reload_file", refuse)
+    if not merges:
+        monkeypatch.setattr(desk.editor, "merge_into_buffer", refuse)
+    proposal = replace(desk.proposal("a.txt", "one\nTWO\n"), writes="proposed")
+    answer = asyncio.ensure_future(desk.reviews.propose(proposal))
+    await desk.reviews.accept(await desk.review("a.txt"), "one\nmine\n")
+    await answer
+    (desk.folder / "a.txt").write_text("one\nTWO\n")
+    await eventually(lambda: desk.editor.notes)
+    if merges:
+        assert desk.editor.buffers == {str(desk.folder / "a.txt"): "one\nmine\n"}
+    else:
+        assert desk.editor.kept == ["one\nmine\n"]
+        assert "recover" in desk.editor.notes[0]
 
 
 async def test_view_that_is_closed_before_the_host_heard_of_it(desk: Desk) -> None:

@@ -203,15 +203,21 @@ class ReviewStates(CountedMachine):
                 self.world.editor.typed[review_id] = text
                 self.world.request_of(review).typed = text
 
-    @rule(number=NUMBERS, agrees=st.booleans(), as_it_was=st.booleans())
-    def accept(self, number: int, agrees: bool, as_it_was: bool) -> None:
+    @rule(
+        number=NUMBERS,
+        agrees=st.booleans(),
+        what=st.sampled_from(["as it stands", "changed", "changed", "as the file is"]),
+    )
+    def accept(self, number: int, agrees: bool, what: str) -> None:
         undecided = self._undecided()
         if not undecided:
             return
         world, request = self.world, self._pick(number, undecided)
         review = request.review
         text = world.editor.typed.get(review.id, request.text)
-        if as_it_was:
+        if what == "changed" and review.id in world.editor.views:
+            text = world.editor.typed[review.id] = request.typed = self._unique()
+        elif what == "as the file is":
             text = world.text(request.path) or ""
         self._allow([request], Accepted(text, False))
         fits = request.seen == world.text(request.path) and not self._same_file_accepted(request)
@@ -309,6 +315,7 @@ class ReviewStates(CountedMachine):
     @rule(names=st.sets(st.sampled_from(FAULTS), max_size=2))
     def editor_refuses(self, names: set[str]) -> None:
         self.world.editor.faults = names
+        self._settle()
 
     @precondition(lambda self: self.world.editor.faults)
     @rule()
@@ -416,8 +423,8 @@ class ReviewStates(CountedMachine):
             if sys.exc_info()[0] is not None:
                 return
             self.held = False
-            world.set_disk(False)
             world.editor.faults, world.editor.breaking = set(), False
+            world.set_disk(False)
             world.editor.free.set()
             for client in self._clients():
                 self.disconnect(self._clients().index(client))

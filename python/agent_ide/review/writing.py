@@ -75,9 +75,16 @@ class Writing:
         else:
             message = f"{review.proposal.title} did not write {review.name}"
         if isinstance(review.verdict, Accepted) and review.verdict.text != review.proposal.text:
-            await self._editor.keep_text(review.proposal, review.verdict.text)
+            await self._keep(review, review.verdict.text)
             message += "; your version of it is kept (:AgentIde recover)"
         self._editor.notify(message, "warn")
+
+    async def _keep(self, review: Review, text: str) -> None:
+        try:
+            await self._editor.keep_text(review.proposal, text)
+        except EditorError as error:
+            # an editor that only was too busy to say so keeps it all the same
+            logger.warning("! review %d: not known to be kept: %s", review.id, error)
 
     async def take_up_when_changed(self, review: Review) -> None:
         """A decision in the agent's own terminal: take the file up once it has changed."""
@@ -90,7 +97,7 @@ class Writing:
 
     async def take_up(self, review: Review) -> None:
         """Take up what the agent has written; the user's own version goes on top, unsaved."""
-        path, verdict = review.path, review.verdict
+        path = review.path
         # what the last look saw may be the agent's own text already
         written = await asyncio.to_thread(read_lf, path)
         base = review.disk if written != review.disk.text else review.before
@@ -98,14 +105,22 @@ class Writing:
             self._undoable = [*self._undoable[1 - MOST_UNDOABLE :], (review, written)]
         try:
             await self._editor.reload_file(path, base.data or b"")
-            if isinstance(verdict, Accepted) and verdict.text != review.expected:
-                await self._editor.merge_into_buffer(path, review.proposal.text, verdict.text)
-                self._editor.notify(
-                    f"{review.proposal.title} wrote its own text; your version of {review.name} "
-                    "is in its buffer, unsaved"
-                )
         except EditorError as error:
             logger.warning("! %s was not reloaded: %s", path, error)
+        if isinstance(review.verdict, Accepted) and review.verdict.text != review.expected:
+            await self._put_on_top(review, review.verdict.text)
+
+    async def _put_on_top(self, review: Review, text: str) -> None:
+        """The agent wrote its own text; what the user made of it is not lost."""
+        its_own = f"{review.proposal.title} wrote its own text; your version of {review.name} is"
+        try:
+            await self._editor.merge_into_buffer(review.path, review.proposal.text, text)
+        except EditorError as error:
+            logger.warning("! %s did not take the user's version: %s", review.path, error)
+            await self._keep(review, text)
+            self._editor.notify(f"{its_own} kept (:AgentIde recover)", "warn")
+        else:
+            self._editor.notify(f"{its_own} in its buffer, unsaved")
 
     async def undo(self) -> None:
         """The last accepted review's file as it was before, unsaved; later changes of it stay."""
