@@ -10,22 +10,19 @@ import contextlib
 import os
 import tempfile
 import time
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 
 import pytest
-from websockets.asyncio.client import connect
 
 from tests.e2e.editor import Editor
-from tests.servers import claude, copilot, gemini
 from tests.support.eventually import eventually
 from tests.support.figures import Figure, Scale
 from tests.torture.attempts import Door, doors
 from tests.torture.flood import Flood
+from tests.torture.visits import visit
 
 MOST_GROWTH_MB = 8
 
@@ -80,36 +77,6 @@ def sockets_of(pid: int) -> int:
 
 def quantile(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-@contextlib.asynccontextmanager
-async def visit(door: Door, editor: Editor) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """A client of this server's own protocol with its session begun; what it gives has a tool
-    answered on that session."""
-    if door.name == "claude":
-        headers = {door.header: door.value}
-        url = f"ws://{door.address}"
-        line = await connect(url, additional_headers=headers, subprotocols=["mcp"])
-        one = claude.Client(line)
-        ask, leave = partial(one.json, "getWorkspaceFolders"), one.close
-        greet = one.greet
-    elif door.name == "copilot":
-        another = copilot.Client(editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
-        ask, leave = partial(another.json, "get_vscode_info"), another.kill
-        greet = another.greet
-    else:
-        third = gemini.Client(door.name, int(door.address.rpartition(":")[2]), door.token)
-        ask, leave = partial(third.call, "closeDiff", filePath="/nowhere"), third.kill
-        greet = third.greet
-
-    async def asked() -> None:
-        assert await ask()
-
-    try:
-        await greet()
-        yield asked
-    finally:
-        await leave()
 
 
 @dataclass(frozen=True, slots=True)
