@@ -51,6 +51,7 @@ PARTS = {
         Part("diffs", bound_s=600.0),
         Part("moves", short_bound_s=60.0),
         Part("selections", short_bound_s=60.0),
+        Part("diagnostics", short_bound_s=60.0),
     )
 }
 

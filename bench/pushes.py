@@ -1,7 +1,7 @@
-"""A scripted Copilot CLI that only listens: every push, with the time at which it came.
+"""A scripted Copilot CLI that listens: every push, with the time at which it came.
 
 Owns:     its session and its push stream.
-Not here: calls of its tools; what is measured.
+Not here: what is measured.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,8 +45,8 @@ class CopilotListener:
             "capabilities": {},
             "clientInfo": {"name": "bench", "version": "0"},
         }
-        answer = await self._post({"id": 1, "method": "initialize", "params": initialize})
-        self._http.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+        headers, _ = await self._post({"id": 1, "method": "initialize", "params": initialize})
+        self._http.headers["mcp-session-id"] = headers["mcp-session-id"]
         await self._post({"method": "notifications/initialized"})
         stream = await self._http.get("http://localhost/mcp", read_bufsize=64 * 1024 * 1024)
         self._listening = asyncio.ensure_future(self._listen(stream))
@@ -60,11 +61,16 @@ class CopilotListener:
     def named(self, method: str) -> list[tuple[float, int, Any]]:
         return [push for push in self.pushes if push[2].get("method") == method]
 
-    async def _post(self, message: dict[str, Any]) -> aiohttp.ClientResponse:
+    async def call(self, tool: str) -> Any:
+        """Call a tool without arguments: the whole answer."""
+        params = {"name": tool, "arguments": {}}
+        _, body = await self._post({"id": 2, "method": "tools/call", "params": params})
+        return json.loads(body.partition(b"data: ")[2])
+
+    async def _post(self, message: dict[str, Any]) -> tuple[Mapping[str, str], bytes]:
         message = {"jsonrpc": "2.0", **message}
         async with self._http.post("http://localhost/mcp", json=message) as answer:
-            await answer.read()
-        return answer
+            return answer.headers, await answer.read()
 
     async def _listen(self, stream: aiohttp.ClientResponse) -> None:
         async for line in stream.content:

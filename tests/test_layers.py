@@ -52,6 +52,7 @@ ROWS = (
     Row("notebook.jupyter", "values notebook.*", "jupyter", asyncio=True),
     Row("notebook.*", "values tasks port notebook.*", asyncio=True),
     Row("editor.port editor.state editor.selected", "values port"),
+    Row("editor.diagnosed", "values", "msgspec"),
     Row("editor.nvim", "values tasks port editor.*", "pynvim msgspec", asyncio=True),
     Row("transports.lockfile", "values", "msgspec"),
     Row("transports.*", "values tasks wire.* transports.*", "websockets aiohttp", asyncio=True),

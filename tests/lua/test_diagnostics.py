@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from agent_ide.editor.nvim import read_diagnostics
 from tests.support.neovim import Neovim
 
 SET = "vim.diagnostic.set(vim.api.nvim_create_namespace('n'), vim.fn.bufnr(...), select(2, ...))"
@@ -32,10 +34,18 @@ def set_diagnostics(nvim: Neovim, name: str, *items: dict[str, Any]) -> None:
 
 
 def wait_items(nvim: Neovim, path: Path, count: int) -> list[Any]:
+    def items(payload: Any) -> list[Any]:
+        return list(msgspec.json.decode(payload["items"]))
+
     event = nvim.wait_event(
-        "diagnostics", lambda p: p["path"] == str(path) and len(p["items"]) == count
+        "diagnostics", lambda p: p["path"] == str(path) and len(items(p)) == count
     )
-    return list(event["items"])
+    return items(event)
+
+
+def told(nvim: Neovim, path: Path) -> int:
+    """How often something was said of a file."""
+    return sum(payload["path"] == str(path) for payload in nvim.named("diagnostics"))
 
 
 def test_an_item_is_whole(nvim: Neovim, tmp_path: Path) -> None:
@@ -78,6 +88,22 @@ def test_what_is_known_is_sent_first_and_clean_is_told(nvim: Neovim, tmp_path: P
     wait_items(nvim, tmp_path / "b.txt", 0)
 
 
+def test_what_became_clean_between_two_clients_is_told(nvim: Neovim, tmp_path: Path) -> None:
+    item = {"lnum": 0, "col": 0, "message": "m"}
+    nvim.command("badd b.txt | badd c.txt")
+    track(nvim)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        set_diagnostics(nvim, name, item)
+        wait_items(nvim, tmp_path / name, 1)
+    nvim.call("track", {"enabled": False})
+    set_diagnostics(nvim, "a.txt")
+    nvim.command("bwipeout b.txt")
+    track(nvim)
+    wait_items(nvim, tmp_path / "a.txt", 0)
+    wait_items(nvim, tmp_path / "b.txt", 0)
+    assert told(nvim, tmp_path / "c.txt") == 2, "it still has one: told anew, once"
+
+
 def test_a_renamed_file_is_clean_under_its_old_name(nvim: Neovim, tmp_path: Path) -> None:
     track(nvim)
     set_diagnostics(nvim, "a.txt", {"lnum": 0, "col": 0, "message": "m"})
@@ -105,6 +131,30 @@ def test_the_worst_come_first_and_their_number_is_limited(nvim: Neovim, tmp_path
     set_diagnostics(nvim, "a.txt", *hints, {"lnum": 0, "col": 0, "message": "e", "severity": 1})
     items = wait_items(nvim, tmp_path / "a.txt", 2000)
     assert items[0]["message"] == "e"
+
+
+def test_long_messages_are_limited_too(nvim: Neovim, tmp_path: Path) -> None:
+    track(nvim)
+    long = [{"lnum": 0, "col": 0, "message": "x" * 100_000, "severity": 2} for _ in range(9)]
+    set_diagnostics(nvim, "a.txt", *long, {"lnum": 0, "col": 0, "message": "e", "severity": 1})
+    items = wait_items(nvim, tmp_path / "a.txt", 6)
+    assert items[0]["message"] == "e"
+
+
+def test_odd_items_do_not_hide_the_others(nvim: Neovim, tmp_path: Path) -> None:
+    track(nvim)
+    nvim.lua(
+        """
+        vim.diagnostic.set(vim.api.nvim_create_namespace("n"), vim.fn.bufnr("a.txt"), {
+          { lnum = 0, col = 0, message = "no\\255utf-8", source = vim.NIL, code = vim.NIL },
+          { lnum = 0, col = 0, message = "number", code = 7 },
+        })
+        """
+    )
+    event = nvim.wait_event("diagnostics", lambda p: "utf-8" in p["items"])
+    first, second = read_diagnostics(event)
+    assert (first.message, first.source, first.code) == ("no\ufffdutf-8", None, None)
+    assert second.code == "7"
 
 
 def test_many_files_do_not_stall_the_editor(nvim: Neovim, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from agent_ide.model import (
     Selection,
     Severity,
 )
-from agent_ide.protocols.claude_ide import messages
+from agent_ide.wire import diagnosed
 from tests.servers.claude import Client, Desk
 from tests.support.eventually import eventually
 
@@ -243,12 +243,16 @@ async def test_diagnostics(desk: Desk, client: Client) -> None:
 
 async def test_many_diagnostics_are_cut_edited_files_first(desk: Desk, client: Client) -> None:
     for number in range(300):
-        desk.state.diagnose(f"/p/{number:03}.py", [problem("x" * 10_000)])
+        mild = Diagnostic("x" * 10_000, Severity.HINT, SPAN)
+        desk.state.diagnose(f"/p/{number:03}.py", [mild])
+    desk.state.diagnose("/p/290.py", [Diagnostic("bad", Severity.ERROR, SPAN)])
     await client.json("getDiagnostics", uri="file:///p/250.py")
     texts = await client.texts("getDiagnostics")
     entries = json.loads(texts[0])
-    assert len(texts[0].encode()) <= messages.MAX_DIAGNOSTICS_BYTES
-    assert entries[0]["uri"] == "file:///p/250.py"
+    assert len(texts[0].encode()) <= diagnosed.MAX_BYTES
+    # what it has edited, then what has errors, then all others
+    names = ["250", "290", "000", "001"]
+    assert [it["uri"] for it in entries[:4]] == [f"file:///p/{name}.py" for name in names]
     assert texts[1] == (
         f"{300 - len(entries)} more files have diagnostics; ask for one by its uri."
     )

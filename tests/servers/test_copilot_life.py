@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from agent_ide import trust
+from agent_ide.editor.diagnosed import Diagnosed
 from agent_ide.errors import LockFolderError, ServeError
 from agent_ide.model import Diagnostic, Position, Range, Selection, Severity
 from agent_ide.protocols import peer
@@ -544,7 +545,7 @@ async def test_no_file_clears_with_an_empty_selection(desk: Desk) -> None:
     }
 
 
-async def test_selections_at_most_five_a_second(desk: Desk) -> None:
+async def test_selections_at_a_pace_and_the_last_one_always(desk: Desk) -> None:
     client = await desk.connect()
     loop = asyncio.get_running_loop()
     begin_s, line = loop.time(), 0
@@ -557,7 +558,7 @@ async def test_selections_at_most_five_a_second(desk: Desk) -> None:
     )
     lines = [it["selection"]["start"]["line"] for it in client.pushes("selection_changed")]
     assert lines[0] == 1, "the first at once"
-    assert len(lines) <= 2 + (loop.time() - begin_s) / 0.2
+    assert len(lines) <= 2 + (loop.time() - begin_s) / peer.PUSH_INTERVAL_S
     desk.state.select(selection("/a.txt", line))
     assert await client.request("ping") == {}
     await eventually(lambda: not desk.server._peers[client.session_id or ""].pushed._dirty)
@@ -601,6 +602,52 @@ async def test_diagnostics_of_changed_files_only(desk: Desk) -> None:
         ("file:///a.py", 0),
     ]
     assert last["uris"][0]["diagnostics"][0]["message"] == "two"
+
+
+async def test_what_is_wrong_still_is_not_said_again(desk: Desk) -> None:
+    client = await desk.connect()
+    desk.state.diagnose("/a.py", Diagnosed(told("one")))
+    desk.state.diagnose("/b.py", Diagnosed(told("one")))
+    await hears_of(client, "/b.py")
+    for word in ("one", "two"):
+        desk.state.diagnose("/a.py", Diagnosed(told(word)))
+        desk.state.diagnose("/b.py", Diagnosed(told("one")))
+        desk.state.diagnose("/clean.py", [])
+    await hears_of(client, "/a.py", 2)
+    uris = [it["uri"] for push in client.pushes("diagnostics_changed") for it in push["uris"]]
+    assert uris == ["file:///a.py", "file:///b.py", "file:///a.py"]
+
+
+async def test_many_diagnostics_come_in_several_pushes(desk: Desk) -> None:
+    client = await desk.connect()
+    for number in range(30):
+        desk.state.diagnose(f"/{number}.py", [problem()] * 100)
+    # of a file that waits the newest is said, once
+    desk.state.diagnose("/29.py", [problem("newer")])
+    await hears_of(client, "/29.py")
+    pushes = [push["uris"] for push in client.pushes("diagnostics_changed")]
+    assert [it["uri"] for push in pushes for it in push] == [f"file:///{n}.py" for n in range(30)]
+    assert max(sum(len(it["diagnostics"]) for it in push) for push in pushes) == 1000
+    assert pushes[-1][-1]["diagnostics"][0]["message"] == "newer"
+
+
+def told(message: str) -> str:
+    """A file's only diagnostic as Lua tells it."""
+    item = {"message": message, "severity": 1, "start_line": 1, "start_character": 2}
+    return json.dumps([{**item, "end_line": 1, "end_character": 4}])
+
+
+async def hears_of(client: Client, path: str, times: int = 1) -> None:
+    await eventually(
+        lambda: (
+            sum(
+                it["uri"] == f"file://{path}"
+                for push in client.pushes("diagnostics_changed")
+                for it in push["uris"]
+            )
+            >= times
+        )
+    )
 
 
 async def test_mention_goes_to_the_right_client(desk: Desk) -> None:

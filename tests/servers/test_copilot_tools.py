@@ -172,10 +172,11 @@ async def test_many_diagnostics_are_cut(desk: Desk, client: Client) -> None:
     for number in range(300):
         problem = Diagnostic("x" * 10_000, Severity.ERROR, SPAN)
         desk.state.diagnose(f"/p/{number:03}.py", [problem])
+    desk.state.diagnose("/p/000.py", [Diagnostic("x" * 10_000, Severity.HINT, SPAN)])
     first, second = (await client.call("get_diagnostics"))["content"]
     entries = json.loads(first["text"])
     assert len(first["text"]) <= 1024 * 1024
-    assert entries[0]["filePath"] == "/p/000.py"
+    assert entries[0]["filePath"] == "/p/001.py"
     assert second["text"].startswith(f"{300 - len(entries)} more files have diagnostics")
 
 

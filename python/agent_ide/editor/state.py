@@ -26,7 +26,7 @@ class EditorState:
         buffers:     listed buffers of files, in the editor's order.
         folders:     workspace folders as spelled, the current one first.
         trusted:     by agent, whether the user's function trusts them all; no entry: no function.
-        diagnostics: by path as spelled; a clean file has no entry.
+        diagnostics: by path as spelled, the worst first; a clean file has no entry.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,9 @@ class EditorState:
         self.buffers: tuple[OpenBuffer, ...] = ()
         self.folders: tuple[str, ...] = ()
         self.trusted: dict[str, bool] = {}
-        self.diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
+        self.diagnostics: dict[str, Sequence[Diagnostic]] = {}
+        # of each path in `diagnostics`: found once, it takes a look at every folder on the way
+        self._real_paths: dict[str, str] = {}
         self._listeners: dict[str, list[Listener]] = {}
         self._diagnostics_listeners: list[Callable[[str], None]] = []
 
@@ -57,10 +59,16 @@ class EditorState:
             self._tell("folders")
 
     def diagnose(self, path: str, diagnostics: Sequence[Diagnostic]) -> None:
+        """What is wrong in a file now, the worst first; what is known already is told to nobody."""
+        known = self.diagnostics.get(path)
+        if known == (diagnostics or None):
+            return
+        if known is None:
+            self._real_paths[path] = os.path.realpath(path)
         if diagnostics:
-            self.diagnostics[path] = tuple(diagnostics)
+            self.diagnostics[path] = diagnostics
         else:
-            self.diagnostics.pop(path, None)
+            del self.diagnostics[path], self._real_paths[path]
         for listener in self._diagnostics_listeners:
             listener(path)
 
@@ -89,15 +97,19 @@ class EditorState:
         real = os.path.realpath(path)
         return next((item for item in self.buffers if os.path.realpath(item.path) == real), None)
 
-    def diagnostics_of(self, path: str) -> tuple[Diagnostic, ...]:
+    def diagnostics_of(self, path: str) -> Sequence[Diagnostic]:
         """Of a file under this or another spelling of its real path; empty when it is clean."""
         if path in self.diagnostics:
             return self.diagnostics[path]
         real = os.path.realpath(path)
-        found = (
-            items for name, items in self.diagnostics.items() if os.path.realpath(name) == real
+        return next(
+            (items for name, items in self.diagnostics.items() if self._real_paths[name] == real),
+            (),
         )
-        return next(found, ())
+
+    def worst_files(self) -> list[str]:
+        """Paths that have diagnostics: those with errors first, then those with warnings."""
+        return sorted(self.diagnostics, key=lambda path: (self.diagnostics[path][0].severity, path))
 
     def folders_with_real_paths(self) -> list[str]:
         """Each folder as spelled, then as real path where that differs; each once."""

@@ -10,7 +10,7 @@ Source:   MCP revisions 2024-11-05 to 2025-11-25; batches exist in 2025-03-26 on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -31,6 +31,7 @@ __all__ = [
     "McpSession",
     "Notified",
     "TextContent",
+    "ToolAnswer",
     "ToolCall",
     "ToolResult",
     "refuse_opening",
@@ -74,29 +75,15 @@ class ToolResult:
         return cls.of_text(jsonrpc.encode(value).decode())
 
     @classmethod
-    def of_array(cls, entries: Iterable[Any], max_bytes: int, left_out: str) -> ToolResult:
-        """One text block that holds the entries as a JSON array, as far as they fit.
-
-        Args:
-            left_out: text of a second block where not all fit; its `{}` becomes their number.
-        """
-        encoded, size, rest = [], 2, 0
-        for entry in entries:
-            item = jsonrpc.encode(entry)
-            if size + len(item) + 1 > max_bytes:
-                rest += 1
-                continue
-            size += len(item) + 1
-            encoded.append(item)
-        text = jsonrpc.encode_batch(encoded).decode()
-        return cls.of_text(text, left_out.format(rest)) if rest else cls.of_text(text)
-
-    @classmethod
     def of_error(cls, message: str) -> ToolResult:
         return cls((TextContent(message),), is_error=True)
 
     def wire(self) -> dict[str, Any]:
         return {"content": self.content, **({"isError": True} if self.is_error else {})}
+
+
+ToolAnswer = ToolResult | Awaitable[ToolResult]
+"""What running a tool gives: its result when nothing has to be waited for, else the way to it."""
 
 
 @dataclass(frozen=True, slots=True)

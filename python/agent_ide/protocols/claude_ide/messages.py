@@ -7,8 +7,8 @@ Source:   doc/protocols/claude-ide.md, seen with Claude Code 2.1.332.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from agent_ide.errors import RpcError, ToolError
@@ -23,7 +23,7 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
-from agent_ide.wire import jsonrpc, values
+from agent_ide.wire import diagnosed, jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_raw_uri, to_uri
 
@@ -40,8 +40,6 @@ __all__ = [
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024 - 64 * 1024
 """The CLI drops the connection at 16 MiB; the rest is for the envelope."""
-
-MAX_DIAGNOSTICS_BYTES = 1024 * 1024
 
 _SEVERITIES = {
     Severity.ERROR: "Error",
@@ -74,7 +72,7 @@ def open_editors(buffers: Iterable[OpenBuffer]) -> ToolResult:
         {
             "uri": to_uri(buffer.path),
             "isActive": buffer.active,
-            "label": PurePath(buffer.path).name,
+            "label": os.path.basename(buffer.path),
             "languageId": buffer.language_id,
             "isDirty": buffer.dirty,
         }
@@ -86,7 +84,7 @@ def open_editors(buffers: Iterable[OpenBuffer]) -> ToolResult:
 def workspace_folders(folders: Sequence[str]) -> ToolResult:
     """Each folder once, as spelled; the current one is the root."""
     listed = [
-        {"name": PurePath(folder).name or folder, "uri": to_uri(folder), "path": folder}
+        {"name": os.path.basename(folder) or folder, "uri": to_uri(folder), "path": folder}
         for folder in folders
     ]
     return ToolResult.of_json(
@@ -97,26 +95,20 @@ def workspace_folders(folders: Sequence[str]) -> ToolResult:
 def diagnostics_text(
     files: Mapping[str, Sequence[Diagnostic]], first: Iterable[str], asked_uri: str | None = None
 ) -> ToolResult:
-    """One text block with the JSON array that the CLI parses; at most 1 MiB.
+    """One text block with the JSON array that the CLI parses; at most 1 MiB (wire/diagnosed.py).
 
     Args:
         files: diagnostics by path.
-        first: paths that come first when not all fit: what this client has edited.
+        first: paths that come first, since not all may fit; clean ones are passed over.
         asked_uri: the URI as the client spelled it, when it asked for one file: it compares the
             text. Otherwise `file://` and the raw path.
     """
-    order = {path: rank for rank, path in enumerate(first)}
+    order = dict.fromkeys([*(path for path in first if path in files), *files])
     # the CLI parses the first block only; the model reads both
-    return ToolResult.of_array(
-        (
-            {
-                "uri": asked_uri or to_raw_uri(path),
-                "diagnostics": [values.diagnostic(item, _SEVERITIES) for item in files[path]],
-            }
-            for path in sorted(files, key=lambda path: (order.get(path, len(order)), path))
-        ),
-        MAX_DIAGNOSTICS_BYTES,
-        "{} more files have diagnostics; ask for one by its uri.",
+    return diagnosed.listing(
+        ((path, files[path]) for path in order),
+        lambda path: {"uri": asked_uri or to_raw_uri(path)},
+        _SEVERITIES,
     )
 
 

@@ -8,7 +8,7 @@ Source:   doc/protocols/claude-ide.md#tools. The CLI itself calls openDiff, clos
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,11 +17,11 @@ from agent_ide.editor.port import Editor
 from agent_ide.editor.selected import Selected
 from agent_ide.editor.state import EditorState
 from agent_ide.errors import RpcError, ToolError
-from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal
+from agent_ide.model import Accepted, CancelledBy, ClientId, OpenFile, Proposal, Selection
 from agent_ide.notebook.kernel import Image, Kernels
 from agent_ide.protocols.claude_ide import messages
 from agent_ide.review.reviews import Reviews
-from agent_ide.wire.mcp import Content, ImageContent, TextContent, ToolCall, ToolResult
+from agent_ide.wire.mcp import Content, ImageContent, TextContent, ToolAnswer, ToolCall, ToolResult
 from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
 from agent_ide.wire.uri import require_path
 
@@ -163,7 +163,7 @@ class ClaudeTools:
         self._kernels = kernels
         self._selected = Selected(editor, state, track_selection)
         self._edited: dict[ClientId, dict[str, None]] = {}
-        handlers: list[tuple[str, Callable[[ClientId, Any], Awaitable[ToolResult]]]] = [
+        handlers: list[tuple[str, Callable[[ClientId, Any], ToolAnswer]]] = [
             ("openFile", self._open_file),
             ("openDiff", self._open_diff),
             ("getCurrentSelection", self._current_selection),
@@ -179,14 +179,14 @@ class ClaudeTools:
         ]
         self._handlers = dict(handlers)
 
-    async def run(self, client: ClientId, call: ToolCall) -> ToolResult:
-        """A tool's result.
+    def run(self, client: ClientId, call: ToolCall) -> ToolAnswer:
+        """A tool's result, at once where it is in what the editor has pushed.
 
         Raises:
             ToolError, EditorError: it failed, for the agent to know why.
             RpcError: the call itself is wrong.
         """
-        return await self._handlers[call.spec.name](client, call.arguments)
+        return self._handlers[call.spec.name](client, call.arguments)
 
     def forget(self, client: ClientId) -> None:
         self._edited.pop(client, None)
@@ -216,7 +216,7 @@ class ClaudeTools:
             }
         )
 
-    async def _document_dirty(self, _client: ClientId, arguments: FileArguments) -> ToolResult:
+    def _document_dirty(self, _client: ClientId, arguments: FileArguments) -> ToolResult:
         path = require_path(arguments.file_path)
         buffer = self._state.buffer(path)
         if buffer is None:
@@ -246,32 +246,38 @@ class ClaudeTools:
 
     # -- what the editor has pushed -----------------------------------------------------------
 
-    async def _current_selection(self, _client: ClientId, _: NoArguments) -> ToolResult:
-        selection = await self._selected.current()
-        if selection is None:
-            return ToolResult.of_json({"success": False, "message": "No active editor found"})
-        return messages.selection_result(selection)
+    def _current_selection(self, _client: ClientId, _: NoArguments) -> ToolAnswer:
+        async def read() -> ToolResult:
+            return _selection_or(await self._selected.current(), "No active editor found")
 
-    async def _latest_selection(self, _client: ClientId, _: NoArguments) -> ToolResult:
-        selection = await self._selected.latest()
-        if selection is None:
-            return ToolResult.of_json({"success": False, "message": "No selection available"})
-        return messages.selection_result(selection)
+        if self._selected.needs_editor:
+            return read()
+        return _selection_or(self._state.selection, "No active editor found")
 
-    async def _open_editors(self, _client: ClientId, _: NoArguments) -> ToolResult:
+    def _latest_selection(self, _client: ClientId, _: NoArguments) -> ToolAnswer:
+        async def read() -> ToolResult:
+            return _selection_or(await self._selected.latest(), "No selection available")
+
+        if self._selected.needs_editor:
+            return read()
+        return _selection_or(self._state.latest, "No selection available")
+
+    def _open_editors(self, _client: ClientId, _: NoArguments) -> ToolResult:
         return messages.open_editors(self._state.buffers)
 
-    async def _workspace_folders(self, _client: ClientId, _: NoArguments) -> ToolResult:
+    def _workspace_folders(self, _client: ClientId, _: NoArguments) -> ToolResult:
         return messages.workspace_folders(self._state.folders)
 
-    async def _diagnostics(self, client: ClientId, arguments: UriArguments) -> ToolResult:
+    def _diagnostics(self, client: ClientId, arguments: UriArguments) -> ToolResult:
         edited = self._edited.setdefault(client, {})
         if not arguments.uri:
-            return messages.diagnostics_text(self._state.diagnostics, edited)
+            # the CLI compares what it has edited with what was wrong before
+            first = [*edited, *self._state.worst_files()]
+            return messages.diagnostics_text(self._state.diagnostics, first)
         path = require_path(arguments.uri)
         edited.setdefault(path)
         return messages.diagnostics_text(
-            {path: self._state.diagnostics_of(path)}, edited, asked_uri=arguments.uri
+            {path: self._state.diagnostics_of(path)}, [path], asked_uri=arguments.uri
         )
 
     # -- diffs --------------------------------------------------------------------------------
@@ -339,6 +345,12 @@ class ClaudeTools:
             for output in outputs
         ]
         return ToolResult(tuple(content))
+
+
+def _selection_or(selection: Selection | None, none: str) -> ToolResult:
+    if selection is None:
+        return ToolResult.of_json({"success": False, "message": none})
+    return messages.selection_result(selection)
 
 
 def _not_open(path: str) -> ToolResult:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from agent_ide.errors import ToolError
 from agent_ide.model import (
@@ -25,7 +25,7 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
-from agent_ide.wire import jsonrpc, values
+from agent_ide.wire import diagnosed, jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_uri
 
@@ -62,8 +62,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 MAX_NAME_CHARS = 80
 
-MAX_DIAGNOSTICS_BYTES = 1024 * 1024
-
 
 def selection_changed(selection: Selection | None, last_path: str) -> bytes:
     """The push. There is no message for "no file": an empty selection in the last one clears."""
@@ -95,19 +93,10 @@ def reference(path: str, span: Range | None, text: str | None) -> bytes:
     return jsonrpc.encode_notification(method, params)
 
 
-def diagnostics_result(files: Mapping[str, Sequence[Diagnostic]]) -> ToolResult:
-    """One JSON array of files; at most 1 MiB, since a model reads it."""
-    return ToolResult.of_array(
-        (
-            {
-                "uri": to_uri(path),
-                "filePath": path,
-                "diagnostics": [values.diagnostic(item, _SEVERITIES) for item in items],
-            }
-            for path, items in sorted(files.items())
-        ),
-        MAX_DIAGNOSTICS_BYTES,
-        "{} more files have diagnostics; ask for one by its uri.",
+def diagnostics_result(files: Iterable[tuple[str, Sequence[Diagnostic]]]) -> ToolResult:
+    """One JSON array of files, at most 1 MiB (wire/diagnosed.py)."""
+    return diagnosed.listing(
+        files, lambda path: {"uri": to_uri(path), "filePath": path}, _SEVERITIES
     )
 
 

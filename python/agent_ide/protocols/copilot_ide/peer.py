@@ -6,14 +6,19 @@ Not here: calls, pushes, presence (protocols/peer.py), messages (session.py), to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from agent_ide.model import Diagnostic
 from agent_ide.protocols.copilot_ide.session import CopilotSession
 from agent_ide.protocols.copilot_ide.tools import CopilotTools
 from agent_ide.protocols.peer import Peer
 
 __all__ = ["CopilotPeer"]
+
+PUSHED_DIAGNOSTICS = 1000
+"""About so many go into one push, 200 KiB. All of 100,000 were 19 MB in a few messages, and while
+one was made no other client was answered (doc/decisions/006)."""
 
 
 class CopilotPeer(Peer):
@@ -40,3 +45,21 @@ class CopilotPeer(Peer):
 
     def told(self) -> tuple[object, ...]:
         return *super().told(), self.session.name
+
+    def take_changed(
+        self, diagnostics: Mapping[str, Sequence[Diagnostic]]
+    ) -> list[tuple[str, Sequence[Diagnostic]]]:
+        """What it is told next; what is still in `changed_files` after it comes with the next push.
+
+        Args:
+            diagnostics: by path; a clean file has none.
+        """
+        waiting, files, count = list(self.changed_files), [], 0
+        for path in waiting:
+            if count >= PUSHED_DIAGNOSTICS:
+                break
+            items = diagnostics.get(path, ())
+            files.append((path, items))
+            count += len(items)
+        self.changed_files = dict.fromkeys(waiting[len(files) :])
+        return files

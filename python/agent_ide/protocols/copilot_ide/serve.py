@@ -258,8 +258,9 @@ class CopilotServer:
             peer.pushed.refresh("diagnostics", partial(self._render_diagnostics, peer))
 
     def _render_diagnostics(self, peer: CopilotPeer) -> bytes | None:
-        changed, peer.changed_files = peer.changed_files, {}
-        files = [(path, self._context.state.diagnostics.get(path, ())) for path in changed]
+        files = peer.take_changed(self._context.state.diagnostics)
+        if peer.changed_files:
+            peer.pushed.refresh("diagnostics", partial(self._render_diagnostics, peer))
         return messages.diagnostics_changed(files)
 
     # -- the lock file ----------------------------------------------------------------------------

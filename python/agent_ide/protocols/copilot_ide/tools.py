@@ -9,7 +9,7 @@ Source:   doc/protocols/copilot-ide.md#tools. The CLI itself calls open_diff, cl
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from agent_ide.model import CancelledBy, Proposal
 from agent_ide.protocols.copilot_ide import messages
 from agent_ide.protocols.copilot_ide.session import CopilotSession
 from agent_ide.review.reviews import Review, Reviews
-from agent_ide.wire.mcp import ToolCall, ToolResult
+from agent_ide.wire.mcp import ToolAnswer, ToolCall, ToolResult
 from agent_ide.wire.toolspec import NoArguments, ToolSet, ToolSpec
 from agent_ide.wire.uri import require_path
 
@@ -149,7 +149,7 @@ class CopilotTools:
         self._policy = policy
         self._info = info
         self._selected = Selected(editor, state, track_selection)
-        handlers: list[tuple[str, Callable[[CopilotSession, Any], Awaitable[ToolResult]]]] = [
+        handlers: list[tuple[str, Callable[[CopilotSession, Any], ToolAnswer]]] = [
             ("get_vscode_info", self._vscode_info),
             ("get_selection", self._selection),
             ("get_diagnostics", self._diagnostics),
@@ -159,32 +159,39 @@ class CopilotTools:
         ]
         self._handlers = dict(handlers)
 
-    async def run(self, session: CopilotSession, call: ToolCall) -> ToolResult:
-        """A tool's result.
+    def run(self, session: CopilotSession, call: ToolCall) -> ToolAnswer:
+        """A tool's result, at once where it is in what the editor has pushed.
 
         Raises:
             EditorError, ToolError: it failed, for the agent to know why.
             RpcError: the call itself is wrong.
         """
-        return await self._handlers[call.spec.name](session, call.arguments)
+        return self._handlers[call.spec.name](session, call.arguments)
 
-    async def _vscode_info(self, _session: CopilotSession, _: Nothing) -> ToolResult:
+    def _vscode_info(self, _session: CopilotSession, _: Nothing) -> ToolResult:
         return ToolResult.of_json(self._info)
 
-    async def _selection(self, _session: CopilotSession, _: Nothing) -> ToolResult:
+    def _selection(self, _session: CopilotSession, _: Nothing) -> ToolAnswer:
+        if self._selected.needs_editor:
+            return self._read_selection()
+        current, latest = self._state.selection, self._state.latest
+        return messages.selection_result(current or latest, current=current is not None)
+
+    async def _read_selection(self) -> ToolResult:
         current = await self._selected.current()
         if current is not None:
             return messages.selection_result(current, current=True)
         return messages.selection_result(await self._selected.latest(), current=False)
 
-    async def _diagnostics(self, _session: CopilotSession, arguments: UriArguments) -> ToolResult:
+    def _diagnostics(self, _session: CopilotSession, arguments: UriArguments) -> ToolResult:
         if not arguments.uri:
-            return messages.diagnostics_result(self._state.diagnostics)
+            known = self._state.diagnostics
+            return messages.diagnostics_result((it, known[it]) for it in self._state.worst_files())
         if _VIRTUAL.match(arguments.uri):
             # a buffer without a file, which has none
-            return messages.diagnostics_result({})
+            return messages.diagnostics_result([])
         path = require_path(arguments.uri)
-        return messages.diagnostics_result({path: self._state.diagnostics_of(path)})
+        return messages.diagnostics_result([(path, self._state.diagnostics_of(path))])
 
     async def _open_diff(self, session: CopilotSession, arguments: OpenDiffArguments) -> ToolResult:
         path, tab_name = require_path(arguments.original_file_path), arguments.tab_name
@@ -216,7 +223,7 @@ class CopilotTools:
             await self._reviews.close(review)
         return messages.answer_close(arguments.tab_name, was_open=review is not None)
 
-    async def _session_name(self, session: CopilotSession, arguments: NameArguments) -> ToolResult:
+    def _session_name(self, session: CopilotSession, arguments: NameArguments) -> ToolResult:
         session.name = messages.harmless(arguments.name) or None
         return ToolResult.of_json({"success": True})
 
