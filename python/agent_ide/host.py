@@ -147,6 +147,8 @@ class Host:
 
     async def stop(self) -> None:
         """End every server politely, bounded in time."""
+        # a long life shows here: it has no more of them than a short one
+        logger.debug("= the host stops with %d tasks", len(asyncio.all_tasks()))
         try:
             async with asyncio.timeout(STOP_S):
                 await asyncio.gather(
