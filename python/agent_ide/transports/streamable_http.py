@@ -161,8 +161,12 @@ async def listen_unix(
         raise ServeError(f"{path} cannot be listened on: {error.strerror}") from error
     finally:
         os.umask(old_umask)
-    runner = await _run(service, admission, max_body_bytes)
-    await _accept(runner, listener)
+    try:
+        runner = await _run(service, admission, max_body_bytes)
+        await _accept(runner, listener)
+    except BaseException:
+        path.unlink(missing_ok=True)  # Neovim ends meanwhile: nobody else knows of it
+        raise
     return HttpServer(runner, str(path), 0, path)
 
 
@@ -350,7 +354,8 @@ class _Endpoint:
             return _reply(reply, as_event, headers)
         answering = asyncio.ensure_future(session.answer(exchange))
         try:
-            await asyncio.wait({answering}, timeout=AT_ONCE_S if as_event else None)
+            if not answering.done():
+                await asyncio.wait({answering}, timeout=AT_ONCE_S if as_event else None)
             if answering.done():
                 return _reply(answering.result(), as_event, headers)
             response = await _event_stream(request, {**headers, **EVENT_HEADERS})
@@ -423,12 +428,10 @@ def _accepted(headers: Mapping[str, str]) -> web.Response:
 
 def _reply(reply: bytes | None, as_event: bool, headers: Mapping[str, str]) -> web.Response:
     """A whole answer; None: the client has said that it wants none any more."""
-    if reply is None:
-        return _accepted(headers)
     if not as_event:
-        return _json(reply, headers=headers)
+        return _json(reply, headers=headers) if reply is not None else _accepted(headers)
     response = web.Response(
-        body=_event(reply),
+        body=_event(reply) if reply is not None else b"",
         headers={**SERVED_BY, **headers, **EVENT_HEADERS, "Content-Type": "text/event-stream"},
     )
     # as a stream that takes its time
