@@ -38,10 +38,10 @@ local function item(diagnostic)
   return {
     message = tostring(diagnostic.message),
     severity = diagnostic.severity or vim.diagnostic.severity.ERROR,
-    start_line = diagnostic.lnum,
-    start_character = diagnostic.col,
-    end_line = end_line,
-    end_character = diagnostic.end_col or diagnostic.col,
+    range = {
+      start = { line = diagnostic.lnum, character = diagnostic.col },
+      ["end"] = { line = end_line, character = diagnostic.end_col or diagnostic.col },
+    },
     source = type(diagnostic.source) == "string" and diagnostic.source or nil,
     code = (type(code) == "string" or type(code) == "number") and tostring(code) or nil,
   }

@@ -57,20 +57,14 @@ def test_an_item_is_whole(nvim: Neovim, tmp_path: Path) -> None:
     assert {
         "message": "odd",
         "severity": 2,
-        "start_line": 0,
-        "start_character": 2,
-        "end_line": 0,
-        "end_character": 4,
+        "range": {"start": {"line": 0, "character": 2}, "end": {"line": 0, "character": 4}},
         "source": "lint",
         "code": "E1",
     } in items
     assert {
         "message": "bare",
         "severity": 1,
-        "start_line": 0,
-        "start_character": 5,
-        "end_line": 0,
-        "end_character": 5,
+        "range": {"start": {"line": 0, "character": 5}, "end": {"line": 0, "character": 5}},
     } in items
 
 

@@ -633,8 +633,8 @@ async def test_many_diagnostics_come_in_several_pushes(desk: Desk) -> None:
 
 def told(message: str) -> str:
     """A file's only diagnostic as Lua tells it."""
-    item = {"message": message, "severity": 1, "start_line": 1, "start_character": 2}
-    return json.dumps([{**item, "end_line": 1, "end_character": 4}])
+    span = {"start": {"line": 1, "character": 2}, "end": {"line": 1, "character": 4}}
+    return json.dumps([{"message": message, "severity": 1, "range": span}])
 
 
 async def hears_of(client: Client, path: str, times: int = 1) -> None:

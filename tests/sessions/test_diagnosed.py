@@ -23,10 +23,7 @@ def item(**more: Any) -> dict[str, Any]:
     return {
         "message": "odd",
         "severity": 2,
-        "start_line": 1,
-        "start_character": 2,
-        "end_line": 3,
-        "end_character": 4,
+        "range": {"start": {"line": 1, "character": 2}, "end": {"line": 3, "character": 4}},
         **more,
     }
 

@@ -15,23 +15,12 @@ from typing import overload
 
 import msgspec
 
-from agent_ide.model import Diagnostic, Position, Range, Severity
+from agent_ide.model import Diagnostic
 
 __all__ = ["Diagnosed"]
 
 
-class _Item(msgspec.Struct, frozen=True, gc=False):
-    message: str
-    severity: Severity
-    start_line: int
-    start_character: int
-    end_line: int
-    end_character: int
-    source: str | None = None
-    code: str | None = None
-
-
-_items = msgspec.json.Decoder(list[_Item])
+_items = msgspec.json.Decoder(list[Diagnostic])
 
 
 class Diagnosed(Sequence[Diagnostic]):
@@ -47,13 +36,13 @@ class Diagnosed(Sequence[Diagnostic]):
         items = _items.decode(self._text)
         self._count = len(items)
         # asked for again and again: a file counts as much as the worst that it has
-        self._first = _diagnostic(items[0]) if items else None
+        self._first = items[0] if items else None
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[Diagnostic]:
-        return map(_diagnostic, _items.decode(self._text))
+        return iter(_items.decode(self._text))
 
     @overload
     def __getitem__(self, index: int) -> Diagnostic: ...
@@ -62,7 +51,7 @@ class Diagnosed(Sequence[Diagnostic]):
     def __getitem__(self, index: int | slice) -> Diagnostic | Sequence[Diagnostic]:
         if index == 0 and self._first is not None:
             return self._first
-        return list(self)[index]
+        return _items.decode(self._text)[index]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Diagnosed) and self._text == other._text
@@ -70,9 +59,3 @@ class Diagnosed(Sequence[Diagnostic]):
     def __hash__(self) -> int:
         return hash(self._text)
 
-
-def _diagnostic(item: _Item) -> Diagnostic:
-    span = Range(
-        Position(item.start_line, item.start_character), Position(item.end_line, item.end_character)
-    )
-    return Diagnostic(item.message, item.severity, span, item.source or None, item.code)
