@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from agent_ide.errors import RpcError, ServeError
@@ -87,6 +87,8 @@ class Admission:
             return 403
         if any(origin not in origins for origin in request.headers.getall("Origin", [])):
             return 403
+        if not request.raw_path.startswith(("/", *(f"{origin}/" for origin in origins))):
+            return 403  # a whole URL as target counts more than Host does
         return 403 if is_from_browser(request.headers.items()) else None
 
     def _admits(self, given: str) -> bool:
@@ -243,6 +245,7 @@ class _Server(web.Server):
             access_log=None,
             logger=logger.getChild("library"),
             keepalive_timeout=3600.0,
+            auto_decompress=False,
             lingering_time=LINGER_S,
         )
 
@@ -307,6 +310,9 @@ class _Endpoint:
             self._strangers.forget(request.transport)
         if request.path not in PATHS:
             return _refused(404)
+        unfit = _unfit(request)
+        if unfit is not None:
+            return _refused(unfit)
         match request.method:
             case "POST":
                 return await self._post(request)
@@ -402,12 +408,28 @@ class _Endpoint:
         """The body; None when it is over the limit, whatever its framing says."""
         if (request.content_length or 0) > self._max_body_bytes:
             return None
+        if request.headers.get("Expect"):
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # the answer has not begun
         body = bytearray()
         async for chunk in request.content.iter_any():
             body += chunk
             if len(body) > self._max_body_bytes:
                 return None
         return bytes(body)
+
+
+def _unfit(request: web.BaseRequest) -> int | None:
+    """The status for what no client of ours does, and what we could only get wrong."""
+    if request.version != HttpVersion11:
+        return 505
+    if request.headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
+        return 501
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return 415  # so there is no compression bomb either
+    if request.headers.get("Expect", "100-continue").lower() != "100-continue":
+        return 417
+    return None
 
 
 def _takes_events(request: web.BaseRequest) -> bool:

@@ -37,8 +37,8 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """What a client may send in one message: an edit of the largest file one would review."""
 
 MAX_FRAGMENTS = 16_384
-"""Of a message; an empty one costs no size, but memory all the same. The library has no limit in its
-older versions, and a fixed one in newer."""
+"""Of a message; an empty one costs no size, but memory all the same. The library has no limit in
+its older versions, and a fixed one in newer."""
 
 OPEN_TIMEOUT_S = 5.0
 """From the connection to the end of the handshake; strangers have less."""
