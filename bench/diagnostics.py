@@ -227,6 +227,10 @@ class _Bench:
         async def done() -> bool:
             return await self._knows(self._files, "third")
 
+        rest: list[float] = []
+        asking = asyncio.ensure_future(self._ask_on(rest))
+        await asyncio.sleep(2)
+        asking.cancel()
         waits: list[float] = []
         asking = asyncio.ensure_future(self._ask_on(waits))
         stall, pushes, files, size = await self._pushed(
@@ -235,16 +239,13 @@ class _Bench:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         detail = f"{pushes} pushes, {size / MIB:.1f} MiB"
+        p99, p99_at_rest = percentile(waits, 0.99), percentile(rest, 0.99)
+        told = f"at rest {p99_at_rest:.1f} ms; max {max(waits):.0f} ms"
         return [
+            # with vim.diagnostic.set in it
             Row("all change: the editor's longest stall", stall.cpu_ms, "ms", None, stall.words),
             Row("all change: files pushed", files, "", float(self._files), detail),
-            Row(
-                "all change: another call meanwhile, p99",
-                percentile(waits, 0.99),
-                "ms",
-                25.0,
-                f"max {max(waits):.0f} ms",
-            ),
+            Row("all change: another call meanwhile, p99", p99, "ms", None, told),
         ]
 
     async def _ask_on(self, waits: list[float]) -> None:

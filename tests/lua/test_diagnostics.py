@@ -123,7 +123,7 @@ def test_the_worst_come_first_and_their_number_is_limited(nvim: Neovim, tmp_path
     track(nvim)
     hints = [{"lnum": 0, "col": 0, "message": "h", "severity": 4} for _ in range(3000)]
     set_diagnostics(nvim, "a.txt", *hints, {"lnum": 0, "col": 0, "message": "e", "severity": 1})
-    items = wait_items(nvim, tmp_path / "a.txt", 2000)
+    items = wait_items(nvim, tmp_path / "a.txt", 1000)
     assert items[0]["message"] == "e"
 
 

@@ -58,4 +58,3 @@ class Diagnosed(Sequence[Diagnostic]):
 
     def __hash__(self) -> int:
         return hash(self._text)
-
