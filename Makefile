@@ -85,6 +85,10 @@ test-matrix: deps-dev ## Run the tests with the oldest and the newest that we pr
 torture: deps-dev cli ## Hostile input and faults, the long form: about half an hour
 	$(PYTEST) tests/torture --long --timeout 1800
 
+.PHONY: soak
+soak: deps-dev ## A day of work in ten minutes, and what it leaves; MINUTES=60 takes longer
+	SOAK_MINUTES=$(or $(MINUTES),10) $(PYTEST) tests/soak --long
+
 .PHONY: bench
 bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part
 	$(PY) -m bench $(ARGS)

@@ -26,7 +26,7 @@ from tests.support.eventually import eventually
 from tests.support.facts import facts
 from tests.support.fake_editor import FakeEditor
 
-__all__ = ["Client", "Desk"]
+__all__ = ["Client", "Desk", "dial"]
 
 HEADER = "x-claude-code-ide-authorization"
 
@@ -101,6 +101,22 @@ class Client:
         await self._connection.close()
         await self._listening
 
+    async def kill(self) -> None:
+        """Nothing is said; the connection just ends."""
+        self._connection.transport.abort()
+        await asyncio.gather(self._listening, return_exceptions=True)
+
+
+async def dial(port: int, token: str) -> Client:
+    """Connect as a CLI that has read the lock file."""
+    connection = await connect(
+        f"ws://127.0.0.1:{port}",
+        additional_headers={HEADER: token},
+        subprotocols=["mcp"],
+        max_size=None,
+    )
+    return Client(connection)
+
 
 class Desk:
     """A Claude server and everything around it."""
@@ -146,13 +162,7 @@ class Desk:
         return int(path.stem)
 
     async def connect(self, token: str | None = None) -> Client:
-        connection = await connect(
-            f"ws://127.0.0.1:{self.port()}",
-            additional_headers={HEADER: token or self.lock()["authToken"]},
-            subprotocols=["mcp"],
-            max_size=None,
-        )
-        client = Client(connection)
+        client = await dial(self.port(), token or self.lock()["authToken"])
         self.clients.append(client)
         return client
 
