@@ -220,11 +220,15 @@ class ReviewStates(CountedMachine):
         elif what == "as the file is":
             text = world.text(request.path) or ""
         self._allow([request], Accepted(text, False))
-        fits = request.seen == world.text(request.path) and not self._same_file_accepted(request)
-        fits = fits and not world.is_read_only(request.path)
+        fits = request.seen == world.text(request.path) and not world.is_read_only(request.path)
+        fits = fits and not any(other.accepted for other in self._same_file(request))
         world.editor.agrees = agrees
         asked, resumed = len(world.editor.questions), len(world.editor.resumed)
-        known = not (request.unseen or review.deciding)
+        # one that was let go a moment ago may be about to be written, or may not
+        recent = any(
+            other.accepted_s > world.loop.time() - 11 for other in self._same_file(request)
+        )
+        known = not (request.unseen or review.deciding or (fits and recent))
         world.event(world.reviews.accept(review, text))
         if not self._settle() or world.disk_is_slow or not known:
             return
@@ -239,13 +243,8 @@ class ReviewStates(CountedMachine):
             assert request.undecided
             assert world.editor.resumed[resumed:] == [review.id]
 
-    def _same_file_accepted(self, request: Request) -> bool:
-        """Also when its client has let it go a moment ago, and may be writing."""
-        return any(
-            other.path == request.path and self.world.loop.time() - other.accepted_s < 11
-            for other in self.world.requests
-            if other is not request
-        ) or any(self._requests(lambda other: other.accepted and other.path == request.path))
+    def _same_file(self, request: Request) -> list[Request]:
+        return self._requests(lambda other: other is not request and other.path == request.path)
 
     @rule(number=NUMBERS, reason=st.sampled_from([None, "too long"]))
     def reject(self, number: int, reason: str | None) -> None:
