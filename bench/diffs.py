@@ -136,15 +136,17 @@ def rows() -> list[Row]:
 
 
 def _run(measure: Callable[[Editor, Agent, Size], Any], size: Size) -> Any:
-    async def run(editor: Editor, lock: Path) -> Any:
-        agent = await Agent.connect(int(lock.stem), json.loads(lock.read_text())["authToken"])
+    async def run(editor: Editor, port: int, token: str) -> Any:
+        agent = await Agent.connect(port, token)
         found = await measure(editor, agent, size)
         await agent.close()
         return found
 
     with Editor() as editor:
+        lock = wait_for(editor.claude_lock)
         editor.client.call("nvim_ui_attach", *UI)
-        return asyncio.run(run(editor, wait_for(editor.claude_lock)))
+        token = json.loads(lock.read_text())["authToken"]
+        return asyncio.run(run(editor, int(lock.stem), token))
 
 
 def _files(editor: Editor, size: Size, run: int = 0) -> tuple[Path, Path, str]:

@@ -22,7 +22,9 @@ function M.call(message)
   if how == "bell" then
     send("\a")
   elseif how == "osc9" then
-    send(OSC9:format((message:gsub("%c", " "))))
+    -- terminals obey U+0080 to U+009F as well, which end the sequence or begin another
+    local plain = message:gsub("%c", " "):gsub("\194[\128-\159]", " ")
+    send(OSC9:format(plain))
   end
 end
 

@@ -35,9 +35,10 @@ end
 ---@return string indices packed
 local function compare_files(old_path, new_path)
   local function lines(path)
-    local file = assert(io.open(path, "rb"))
-    local found = file:read("*a")
-    file:close()
+    -- not io.read, whose buffer would be there a second time
+    local fd = assert(vim.uv.fs_open(path, "r", 0))
+    local found = assert(vim.uv.fs_read(fd, assert(vim.uv.fs_fstat(fd)).size, 0))
+    vim.uv.fs_close(fd)
     if found:sub(1, 3) == "\239\187\191" then
       found = found:sub(4)
     end

@@ -129,6 +129,22 @@ local function refresher(shown)
   end
 end
 
+--- A function that runs once for all of its calls of one turn.
+---@param run fun()
+---@return fun()
+local function soon(run)
+  local is_due = false
+  return function()
+    if not is_due then
+      is_due = true
+      vim.schedule(function()
+        is_due = false
+        run()
+      end)
+    end
+  end
+end
+
 ---@param shown agent_ide.diff.Shown
 local function keep_up_to_date(shown)
   local group = api.nvim_create_augroup("agent_ide.diff.view." .. shown.request.id, {})
@@ -139,14 +155,14 @@ local function keep_up_to_date(shown)
   })
   api.nvim_create_autocmd({ "WinResized", "VimResized", "BufModifiedSet", "BufWritePost" }, {
     group = group,
-    callback = vim.schedule_wrap(function()
+    callback = soon(function()
       M.label(shown)
     end),
   })
   api.nvim_create_autocmd("User", {
     group = group,
     pattern = "AgentIdeStatus",
-    callback = vim.schedule_wrap(function()
+    callback = soon(function()
       if shown.view then
         on_status(shown)
       end

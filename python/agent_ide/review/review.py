@@ -38,6 +38,15 @@ class Disk:
             return None
         return self.data.decode("utf-8", "replace").replace("\r\n", "\n")
 
+    def holds(self, text: str) -> bool:
+        """Whether `text` is what it decodes to; most often told without decoding it."""
+        if self.data is None:
+            return False
+        if self.data == text.encode("utf-8", "replace"):
+            return True
+        is_plain = self.data.isascii() and b"\r" not in self.data
+        return not is_plain and self.text == text
+
     def trouble(self, before: Disk) -> str | None:
         """For people: why an edit that was made for `before` does not fit any more."""
         if self.is_folder:

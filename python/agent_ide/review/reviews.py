@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable
 
 from agent_ide.editor.port import CloseReason, Editor
@@ -70,6 +71,9 @@ class Reviews:
         """
         if not self._is_enabled(proposal.agent):
             return Failed("the user has switched diffs off; ask in the terminal", by_choice=True)
+        if not os.path.isabs(proposal.path) or "\0" in proposal.path:
+            # `term://` and the like: to Neovim a command, to the host a file below its folder
+            return Failed("it is no absolute path of a file")
         self._last_id += 1
         # in the set before anything is waited for: arrival is the order, and its client may go
         review = Review.of(ReviewId(self._last_id), proposal)
@@ -169,7 +173,7 @@ class Reviews:
         finally:
             review.deciding = False
         if agreed and review.undecided:
-            review.verdict = Accepted(text, unchanged_file=review.disk.text == text)
+            review.verdict = Accepted(text, unchanged_file=review.disk.holds(text))
             self._apply(review, Event.ACCEPT)
             for other in self.open():
                 self._note_disk(other, other.disk)
