@@ -1,7 +1,7 @@
 """Clients, an editor and files around the live set of reviews, all of it in virtual time.
 
-Owns:     what a client asked and what became of it; the editor's faults; the folder.
-Not here: what is done, and what must hold (test_review_states.py).
+Owns:     what a client asked and what became of it; the folder.
+Not here: what is done (review_clients.py, review_user.py), what must hold (test_review_states.py).
 """
 
 from __future__ import annotations
@@ -16,15 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_ide.editor.port import CloseReason
 from agent_ide.editor.state import EditorState
-from agent_ide.errors import EditorError
 from agent_ide.model import (
     Accepted,
     Cancelled,
-    Changes,
     ClientId,
-    Proposal,
     Rejected,
     RejectedBy,
     ReviewId,
@@ -41,25 +37,13 @@ from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
 from agent_ide.wire.mcp import ToolCall
 from agent_ide.wire.toolspec import ToolSet
-from tests.support.fake_editor import FakeEditor
 from tests.support.virtual_time import VirtualLoop
+from tests.torture.faulty_editor import FaultyEditor
 
-__all__ = ["FAULTS", "TIMEOUT_S", "Client", "Request", "World", "told"]
+__all__ = ["TIMEOUT_S", "Client", "Request", "World", "told"]
 
 TIMEOUT_S = 300.0
 """Of Copilot's diffs."""
-
-FAULTS = (
-    "show_review",
-    "reload_file",
-    "merge_into_buffer",
-    "read_review",
-    "confirm",
-    "paste",
-    # these two are done all the same: a prompt held Neovim longer than the host waits
-    "keep_text",
-    "resume_review",
-)
 
 
 def told(verdict: Verdict | None) -> str:
@@ -70,71 +54,6 @@ def told(verdict: Verdict | None) -> str:
         case Rejected(by) | Cancelled(by):
             return f"{type(verdict).__name__.lower()}: {by.value}"
     return "failed" if verdict else "none"
-
-
-class FaultyEditor(FakeEditor):
-    """Attributes beside those of the fake one.
-
-    faults:    calls that are refused.
-    breaking:  the user closes the next view before the host has heard that it is visible.
-    on_closed: told of a view that the user has closed.
-    merged:    (path, text) of what went into a buffer as unsaved changes.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.faults: set[str] = set()
-        self.breaking = False
-        self.on_closed: Callable[[ReviewId], None] = lambda review: None
-        self.merged: list[tuple[str, str]] = []
-
-    def _refuse(self, name: str) -> None:
-        if name in self.faults:
-            raise EditorError(f"refused: {name}")
-
-    async def show_review(
-        self, review: ReviewId, proposal: Proposal, is_new: bool
-    ) -> Changes | None:
-        self._refuse("show_review")
-        changes = await super().show_review(review, proposal, is_new)
-        if self.breaking:
-            self.breaking = False
-            self.on_closed(review)
-        return changes
-
-    async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
-        await super().close_review(review, reason)
-        if reason != "hidden":
-            self.typed.pop(review, None)
-
-    async def reload_file(self, path: str, base: bytes) -> None:
-        self._refuse("reload_file")
-        await super().reload_file(path, base)
-
-    async def merge_into_buffer(self, path: str, base: str, theirs: str) -> int:
-        self._refuse("merge_into_buffer")
-        self.merged.append((path, theirs))
-        return await super().merge_into_buffer(path, base, theirs)
-
-    async def read_review(self, review: ReviewId) -> str | None:
-        self._refuse("read_review")
-        return await super().read_review(review)
-
-    async def confirm(self, question: str) -> bool:
-        self._refuse("confirm")
-        return await super().confirm(question)
-
-    async def paste(self, agent: str, text: str) -> None:
-        self._refuse("paste")
-        await super().paste(agent, text)
-
-    async def keep_text(self, proposal: Proposal, text: str) -> None:
-        await super().keep_text(proposal, text)
-        self._refuse("keep_text")
-
-    async def resume_review(self, review: ReviewId) -> None:
-        await super().resume_review(review)
-        self._refuse("resume_review")
 
 
 @dataclass(eq=False)
