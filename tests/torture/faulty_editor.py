@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from agent_ide.editor.port import CloseReason
 from agent_ide.errors import EditorError
-from agent_ide.model import Proposal, ReviewId
+from agent_ide.model import Changes, Proposal, ReviewId
 from tests.support.fake_editor import FakeEditor
 
 __all__ = ["FAULTS", "FaultyEditor"]
