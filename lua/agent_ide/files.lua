@@ -30,12 +30,22 @@ function M.find(path)
   end
 end
 
+--- Why this can be no file; nil: it may be one. `term://` and the like are commands to Neovim.
+---@param path string
+---@return string?
+local function problem_with_name(path)
+  if not vim.startswith(path, "/") or path:find("%z") then
+    return "not an absolute path of a file: " .. path
+  end
+end
+
 --- Why this is no file to open; nil: it is one.
 ---@param path string
 ---@return string?
 local function problem_with(path)
-  if not vim.startswith(path, "/") or path:find("%z") then
-    return "not an absolute path of a file: " .. path
+  local problem = problem_with_name(path)
+  if problem then
+    return problem
   end
   local stat = uv.fs_stat(path)
   if stat and stat.type == "directory" then
@@ -72,8 +82,12 @@ end
 ---@return integer? buf
 ---@return string? problem
 function M.load(path)
+  local problem = problem_with_name(path)
+  if problem then
+    return nil, problem
+  end
   local buf = M.find(path) or vim.fn.bufadd(path)
-  local problem = quietly(function()
+  problem = quietly(function()
     vim.fn.bufload(buf)
   end)
   if api.nvim_buf_is_loaded(buf) then

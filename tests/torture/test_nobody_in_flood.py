@@ -117,15 +117,15 @@ async def test_crowd(editor: Editor, name: str, figure: Figure) -> None:
     door = next(door for door in doors(editor) if door.name == name)
     host = editor.wait_host()
     before, ways_in_s, most = sockets_of(host), [], 0
-    async with visit(door, editor) as ask:
+    async with visit(door, editor) as visitor:
         crowd = Flood([door], CROWD, "crowd")
         while not crowd.over:
             asked_s = time.monotonic()
-            async with visit(door, editor) as newcomer_asks:
-                await newcomer_asks()
+            async with visit(door, editor) as newcomer:
+                assert await newcomer.ask()
                 ways_in_s.append(time.monotonic() - asked_s)
             most = max(most, sockets_of(host) - before)
-            await ask()
+            assert await visitor.ask()
             await asyncio.sleep(0.01)
         summary = crowd.summary(30)
     await eventually(lambda: sockets_of(host) <= before)
@@ -159,8 +159,8 @@ async def test_flood(
             "host": memory_mb(host) - memory["host"],
             "Neovim": memory_mb(editor.pid) - memory["Neovim"],
         }
-        for ask in peers:
-            await ask()
+        for peer in peers:
+            assert await peer.ask()
 
     tells = f"{rounds * each} attempts in {sum(item.seconds for item in passed):.1f} s"
     for name, megabytes in growth.items():

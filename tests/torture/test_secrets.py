@@ -56,8 +56,8 @@ def editor() -> Iterator[Editor]:
 async def use(editor: Editor) -> None:
     """Sessions, mistakes, refusals: whatever may write a token somewhere."""
     for door in doors(editor):
-        async with visit(door, editor) as ask:
-            await ask()
+        async with visit(door, editor) as visitor:
+            assert await visitor.ask()
             answers = b"".join([await mistaken(door, mistake) for mistake in MISTAKES])
             assert b"error" in answers
             assert secret(door) not in answers

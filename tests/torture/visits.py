@@ -6,11 +6,14 @@ Not here: the clients (tests/servers), who is not let in (attempts.py).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from websockets.asyncio.client import connect
 
@@ -18,34 +21,66 @@ from tests.e2e.editor import Editor
 from tests.servers import claude, copilot, gemini
 from tests.torture.attempts import Door
 
-__all__ = ["visit"]
+__all__ = ["Visitor", "visit"]
+
+LONG_S = 60.0
+"""A diff may wait for that long."""
 
 
-@contextlib.asynccontextmanager
-async def visit(door: Door, editor: Editor) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """A client of this server's own protocol with its session begun; what it gives has a tool
-    answered on that session."""
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A client with its session begun.
+
+    call:  a tool, and what it answers.
+    begin: a tool that opens a diff; gives once the server has it. What is given ends with the
+           answer, for a CLI that waits for one.
+    """
+
+    call: Callable[..., Awaitable[Any]]
+    begin: Callable[..., Awaitable[asyncio.Future[Any]]]
+    ask: Callable[[], Awaitable[Any]]
+    """Has some tool answered."""
+
+
+async def _enter(door: Door, editor: Editor) -> tuple[Visitor, Callable[[], Awaitable[None]]]:
     if door.name == "claude":
         headers = {door.header: door.value}
         url = f"ws://{door.address}"
         line = await connect(url, additional_headers=headers, subprotocols=["mcp"])
         one = claude.Client(line)
-        ask, leave = partial(one.json, "getWorkspaceFolders"), one.close
-        greet = one.greet
-    elif door.name == "copilot":
-        another = copilot.Client(editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
-        ask, leave = partial(another.json, "get_vscode_info"), another.kill
-        greet = another.greet
-    else:
-        third = gemini.Client(door.name, int(door.address.rpartition(":")[2]), door.token)
-        ask, leave = partial(third.call, "closeDiff", filePath="/nowhere"), third.kill
-        greet = third.greet
+        await one.greet()
 
-    async def asked() -> None:
-        assert await ask()
+        async def begin(tool: str, **arguments: Any) -> asyncio.Future[Any]:
+            return asyncio.ensure_future(one.answer(await one.begin(tool, **arguments), LONG_S))
 
+        visitor = Visitor(one.call, begin, partial(one.json, "getWorkspaceFolders"))
+        return visitor, one.close
+    if door.name == "copilot":
+        other = copilot.Client(editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
+        await other.greet()
+
+        async def begin_call(tool: str, **arguments: Any) -> asyncio.Future[Any]:
+            return asyncio.ensure_future(other.answer(await other.begin_call(tool, **arguments)))
+
+        visitor = Visitor(other.call, begin_call, partial(other.json, "get_vscode_info"))
+        return visitor, other.kill
+    third = gemini.Client(door.name, int(door.address.rpartition(":")[2]), door.token)
+    await third.greet()
+
+    async def begin_diff(tool: str, **arguments: Any) -> asyncio.Future[Any]:
+        await third.call(tool, **arguments)
+        # answered at once: its end is a push
+        return asyncio.get_running_loop().create_future()
+
+    visitor = Visitor(third.call, begin_diff, partial(third.call, "closeDiff", filePath="/nowhere"))
+    return visitor, third.kill
+
+
+@contextlib.asynccontextmanager
+async def visit(door: Door, editor: Editor) -> AsyncIterator[Visitor]:
+    """A client of this server's own protocol."""
+    visitor, leave = await _enter(door, editor)
     try:
-        await greet()
-        yield asked
+        yield visitor
     finally:
         await leave()
