@@ -21,6 +21,7 @@ from agent_ide.protocols.claude_ide.session import ClaudeSession
 from agent_ide.protocols.claude_ide.tools import TOOLS, ClaudeTools
 from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
+from agent_ide.wire.mcp import ToolResult
 from tests.support.eventually import eventually
 from tests.support.fake_editor import FakeEditor
 from tests.support.golden import Json, Line, golden_names, read_golden
@@ -61,7 +62,8 @@ class Desk:
 
     async def _run(self, conn: int, session: ClaudeSession, call: Any) -> None:
         try:
-            result = await self.tools.run(session.client, call)
+            answer = self.tools.run(session.client, call)
+            result = answer if isinstance(answer, ToolResult) else await answer
             self._keep(conn, call.exchange.answer(call, result))
         except RpcError as error:
             self._keep(conn, call.exchange.fail(call, error))

@@ -21,6 +21,7 @@ from agent_ide.protocols.copilot_ide.session import CopilotSession, read_opening
 from agent_ide.protocols.copilot_ide.tools import TOOLS, CopilotTools, DiffPolicy
 from agent_ide.review.reviews import Reviews
 from agent_ide.tasks import Tasks
+from agent_ide.wire.mcp import ToolResult
 from tests.support.eventually import eventually
 from tests.support.fake_editor import FakeEditor
 from tests.support.golden import Json, Line, golden_names, read_golden
@@ -83,7 +84,8 @@ class Desk:
             self.reviews.client_gone(session.client)
 
     async def _run(self, req: int, session: CopilotSession, call: Any) -> None:
-        result = await self.tools.run(session, call)
+        answer = self.tools.run(session, call)
+        result = answer if isinstance(answer, ToolResult) else await answer
         self._keep(req, call.exchange.answer(call, result))
 
     def _keep(self, req: int, reply: bytes | None) -> None:

@@ -25,6 +25,12 @@ class Selected:
         self._state = state
         self._tracked = tracked
 
+    @property
+    def needs_editor(self) -> bool:
+        """Not all is in the pushed state, so that the editor has to be asked."""
+        pushed = (self._state.selection, self._state.latest)
+        return not self._tracked or any(item is not None and item.truncated for item in pushed)
+
     async def current(self) -> Selection | None:
         """In the active editor; None without a file."""
         if not self._tracked:

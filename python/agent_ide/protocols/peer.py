@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 
 from agent_ide.errors import ToolError
-from agent_ide.protocols.calls import outcome
+from agent_ide.protocols.calls import begin
 from agent_ide.transports.pushes import Pushes
-from agent_ide.wire.mcp import Exchange, McpSession, ToolCall, ToolResult
+from agent_ide.wire.mcp import Exchange, McpSession, ToolAnswer, ToolCall, ToolResult
 
 __all__ = ["Peer"]
 
 PUSH_INTERVAL_S = 0.15
-"""What Lua pushes is 50 ms old at most when it goes out, so that the newest state at a client is never
-older than 220 ms: bench/moves.py saw 251 ms with 0.2 here, 204 ms with 0.15."""
+"""What Lua pushes is 50 ms old at most when it goes out, so that the newest state at a client is
+never older than 220 ms: bench/moves.py saw 251 ms with 0.2 here, 209 ms with 0.15."""
 
 CALL_S = 30.0
 """For every tool but those that wait for the user."""
@@ -40,7 +41,7 @@ class Peer:
     def __init__(
         self,
         mcp: McpSession,
-        run: Callable[[ToolCall], Awaitable[ToolResult]],
+        run: Callable[[ToolCall], ToolAnswer],
         on_change: Callable[[], None],
         patient: frozenset[str] = frozenset(),
     ) -> None:
@@ -74,30 +75,47 @@ class Peer:
     def receive(self, body: bytes) -> Exchange:
         self.last_heard_s = asyncio.get_running_loop().time()
         exchange = self.mcp.receive(body)
-        self._changed()
+        if not exchange.calls:
+            self._changed()
         for call in exchange.cancelled:
             if call in self._calls:
                 self._calls[call].cancel()
         return exchange
 
-    async def answer(self, exchange: Exchange) -> bytes | None:
-        tasks = {call: asyncio.ensure_future(self._run(call)) for call in exchange.calls}
-        self._calls.update(tasks)
-        for call in exchange.cancelled:
-            # by another message of the same batch
-            if call in tasks:
-                tasks[call].cancel()
-        self._changed()
-        try:
-            await asyncio.wait(tasks.values())
-            return _reply_of(tasks)
-        finally:
-            for call, task in tasks.items():
-                # still running when the client's connection is lost
-                task.cancel()
-                call.exchange.drop(call)
-                del self._calls[call]
+    def answer(self, exchange: Exchange) -> asyncio.Future[bytes | None]:
+        reply: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        running: dict[ToolCall, asyncio.Task[bytes | None]] = {}
+        said: bytes | None = None
+        for call in exchange.calls:
+            if call in exchange.cancelled:
+                # by another message of the same batch
+                said = exchange.drop(call)
+                continue
+            answer = begin(call, self._begin)
+            if answer is None or isinstance(answer, bytes):
+                said = answer
+            else:
+                running[call] = asyncio.ensure_future(_run(call, answer))
+        if not running:
+            reply.set_result(said)
             self._changed()
+            return reply
+        self._calls.update(running)
+
+        def ended(call: ToolCall, task: asyncio.Task[bytes | None]) -> None:
+            del self._calls[call], running[call]
+            said = call.exchange.drop(call) if task.cancelled() else task.result()
+            # the call that ends last has the reply of them all
+            if not reply.done() and (said is not None or not running):
+                reply.set_result(said)
+            self._changed()
+
+        for call, task in running.items():
+            task.add_done_callback(partial(ended, call))
+        # it is done before they are when the client's connection is lost
+        reply.add_done_callback(lambda _: [task.cancel() for task in running.values()])
+        self._changed()
+        return reply
 
     def pushes(self) -> AsyncGenerator[bytes]:
         for kind, render in self._states.items():
@@ -124,17 +142,15 @@ class Peer:
 
     # -- calls -----------------------------------------------------------------------------------
 
-    async def _run(self, call: ToolCall) -> bytes | None:
-        try:
-            return await outcome(call, self._bounded(call))
-        except asyncio.CancelledError:
-            return call.exchange.drop(call)
+    def _begin(self, call: ToolCall) -> ToolAnswer:
+        answer = self._run_tool(call)
+        return answer if isinstance(answer, ToolResult) else self._bounded(call, answer)
 
-    async def _bounded(self, call: ToolCall) -> ToolResult:
+    async def _bounded(self, call: ToolCall, answer: Awaitable[ToolResult]) -> ToolResult:
         deadline_s = None if call.spec.name in self._patient else CALL_S
         try:
             async with asyncio.timeout(deadline_s):
-                return await self._run_tool(call)
+                return await answer
         except TimeoutError:
             raise ToolError(f"{call.spec.name}: no answer within {CALL_S:g} s") from None
 
@@ -166,10 +182,8 @@ class Peer:
         self._tell()
 
 
-def _reply_of(tasks: Mapping[ToolCall, asyncio.Task[bytes | None]]) -> bytes | None:
-    """The exchange's reply: the call that ended last has it."""
-    replies = [
-        call.exchange.drop(call) if task.cancelled() else task.result()
-        for call, task in tasks.items()
-    ]
-    return next((reply for reply in replies if reply is not None), None)
+async def _run(call: ToolCall, answer: Awaitable[bytes | None]) -> bytes | None:
+    try:
+        return await answer
+    except asyncio.CancelledError:
+        return call.exchange.drop(call)

@@ -21,8 +21,8 @@ _FLAVOUR: type[PurePath] = type(PurePath())
 
 def to_uri(path: str, flavour: type[PurePath] = _FLAVOUR) -> str:
     """`file:///` URI, percent-encoded; on Windows with a lower-case drive letter and %3A."""
-    pure = flavour(path)
-    if isinstance(pure, PureWindowsPath):
+    if issubclass(flavour, PureWindowsPath):
+        pure = flavour(path)
         drive, rest = pure.drive, pure.as_posix()[len(pure.drive) :]
         if drive.startswith("\\\\"):
             return "file:" + quote(drive.replace("\\", "/") + rest)

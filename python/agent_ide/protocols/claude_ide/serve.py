@@ -11,7 +11,9 @@ import asyncio
 import itertools
 import logging
 import secrets
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +22,7 @@ from agent_ide import version
 from agent_ide.errors import RpcError, ServeError
 from agent_ide.model import ClientId
 from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
-from agent_ide.protocols.calls import outcome
+from agent_ide.protocols.calls import begin
 from agent_ide.protocols.claude_ide import discovery, messages
 from agent_ide.protocols.claude_ide.session import ClaudeSession
 from agent_ide.protocols.claude_ide.tools import AGENT, TITLE, TOOLS, ClaudeTools
@@ -255,20 +257,30 @@ class ClaudeServer:
         ends_by_itself = call.spec.name not in PATIENT
         if ends_by_itself:
             await peer.slots.acquire()
-        task = peer.tasks.spawn(self._run(peer, call), f"call {call.spec.name}")
+        answer = begin(call, partial(self._tools.run, peer.session.client))
+        if answer is None or isinstance(answer, bytes):
+            if ends_by_itself:
+                peer.slots.release()
+            await self._send(peer, call, answer)
+            return
+        task = peer.tasks.spawn(self._run(peer, call, answer), f"call {call.spec.name}")
         peer.calls[call] = task
         if ends_by_itself:
             task.add_done_callback(lambda _: peer.slots.release())
         # a call that is cancelled before it has begun could not tell its exchange
         await asyncio.sleep(0)
 
-    async def _run(self, peer: Peer, call: ToolCall) -> None:
+    async def _run(self, peer: Peer, call: ToolCall, answer: Awaitable[bytes | None]) -> None:
         try:
-            reply = await outcome(call, self._tools.run(peer.session.client, call))
+            reply = await answer
         except asyncio.CancelledError:
             reply = call.exchange.drop(call)
         finally:
             peer.calls.pop(call, None)
+        await self._send(peer, call, reply)
+
+    async def _send(self, peer: Peer, call: ToolCall, reply: bytes | None) -> None:
+        """The reply that a call has completed; None: the call was not the last of its batch."""
         if reply is None:
             return
         if len(reply) > messages.MAX_MESSAGE_BYTES:
