@@ -24,6 +24,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from agent_ide.errors import RpcError, ServeError
+from agent_ide.transports import lockfile
 from agent_ide.transports.strangers import AT_ONCE, WAITING, Strangers, is_from_browser
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import REVISIONS, Exchange
@@ -154,20 +155,22 @@ async def listen_unix(
     """
     if len(os.fsencode(path)) > MAX_UNIX_PATH_BYTES:
         raise ServeError(f"{path} is too long for a socket ({MAX_UNIX_PATH_BYTES} bytes at most)")
+    # first: a host that is killed has hardly a moment in which its socket would stay for ever
+    runner = await _run(service, admission, max_body_bytes)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     old_umask = os.umask(0o177)
     try:
         listener.bind(os.fspath(path))
     except OSError as error:
         listener.close()
+        await runner.cleanup()
         raise ServeError(f"{path} cannot be listened on: {error.strerror}") from error
     finally:
         os.umask(old_umask)
     try:
-        runner = await _run(service, admission, max_body_bytes)
         await _accept(runner, listener)
     except BaseException:
-        path.unlink(missing_ok=True)  # Neovim ends meanwhile: nobody else knows of it
+        lockfile.remove(path)  # Neovim ends meanwhile: nobody else knows of it
         raise
     return HttpServer(runner, str(path), 0, path)
 
