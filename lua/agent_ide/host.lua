@@ -14,6 +14,8 @@ local UNWANTED_ENDS = 4
 local WINDOW_MS = 60 * 1000
 --- How long the process may take to end after a polite stop.
 local STOP_MS = 2000
+--- How long Neovim's end waits for it; it takes some milliseconds.
+local EXIT_MS = 1500
 local STDERR_LINES = 20
 
 ---@alias agent_ide.host.Phase
@@ -42,9 +44,19 @@ local state = { phase = "off", stderr = {}, ends = {} }
 ---@type string[]
 local files = {}
 
+---@param path string
+---@return boolean the server of another Neovim has it by now: it got the port of our dead host
+local function is_anothers(path)
+  local text = path:find("%.lock$") and require("agent_ide.health.files").read(path)
+  local pid = text and text:match('"pid":(%d+)')
+  return pid ~= nil and tonumber(pid) ~= vim.fn.getpid()
+end
+
 local function remove_files()
   for _, path in ipairs(files) do
-    uv.fs_unlink(path)
+    if not is_anothers(path) then
+      uv.fs_unlink(path)
+    end
   end
   files = {}
   require("agent_ide.status").forget_servers()
@@ -213,6 +225,8 @@ function M.stop(after)
   state.phase, state.after_stop = "stopping", after
   require("agent_ide.rpc").notify("stop")
   local job = state.job
+  -- one that stands still would not hear it
+  uv.kill(assert(state.pid), "sigcont")
   vim.defer_fn(function()
     if state.job == job and state.phase == "stopping" then
       vim.fn.jobstop(job)
@@ -226,13 +240,19 @@ function M.restart()
   M.stop(M.start)
 end
 
---- Neovim ends: the host goes at once, and nothing of it is left.
+--- Neovim ends: the host goes at once, and nothing of it is left. Waited for here, where what was told
+--- to it is still read, and not later, where Neovim waits for it all the same but has closed the pipe.
 function M.stop_on_exit()
   clear_timer()
-  local running = state.phase == "running" or state.phase == "stopping"
+  local job, pid = state.job, state.pid
   state.phase = "stopping"
-  if running then
+  if job and pid then
     require("agent_ide.rpc").notify("stop", { now = true })
+    -- one that stands still would not hear it
+    uv.kill(pid, "sigcont")
+    if vim.fn.jobwait({ job }, EXIT_MS)[1] == -1 then
+      uv.kill(pid, "sigkill")
+    end
   end
   remove_files()
 end
@@ -250,9 +270,15 @@ function M.on_hello(args, reply)
   reply()
 end
 
---- The host's files of now; status.lua tells when it has learned of them.
+--- The host's files of now; status.lua tells when it has learned of them. Those of the host before
+--- stay known until they are gone: the new one takes them over one by one.
 ---@param paths string[]
 function M.remember_files(paths)
+  for _, path in ipairs(files) do
+    if not vim.tbl_contains(paths, path) and uv.fs_lstat(path) then
+      paths = vim.list_extend({ path }, paths)
+    end
+  end
   files = paths
 end
 

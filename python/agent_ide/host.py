@@ -9,6 +9,7 @@ Source:   doc/channel.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 import os
@@ -38,6 +39,12 @@ logger = logging.getLogger(__name__)
 STOP_S = 1.0
 """How long servers may take to end; their files go first."""
 
+SETTLE_S = 1.0
+"""How long Neovim's end may wait for a verdict on its way; it takes a millisecond or two."""
+
+ANSWER_TURNS = 50
+"""Of the loop, from a verdict to the last byte of its answer: each step wakes the next in one."""
+
 
 class Host:
     """Everything between one Neovim and its agents, from the event `start` to `stop`."""
@@ -54,6 +61,7 @@ class Host:
         self._available = registered() if protocols is None else protocols
         self._agents: list[Agent] = []
         self._tasks = Tasks()
+        self._events = Tasks()
         self._state = EditorState()
         self._reviews = Reviews(self._editor, self._tasks, self._changed, config.shows_diffs)
         self._kernels = Kernels(self._changed)
@@ -133,7 +141,7 @@ class Host:
             logger.exception("! event %s", name)
             return
         if work is not None:
-            self._tasks.spawn(_finish(work), f"event {name}")
+            self._events.spawn(_finish(work), f"event {name}")
 
     def receive_reply(self, call_id: int, ok: bool, value: Any) -> None:
         self._editor.receive_reply(call_id, ok, value)
@@ -145,6 +153,14 @@ class Host:
                 path.unlink(missing_ok=True)
         self._kernels.kill()
 
+    async def settle(self) -> None:
+        """Let what the user has decided until now reach the agents; bounded in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_S):
+                await self._events.idle()
+                for _ in range(ANSWER_TURNS):
+                    await asyncio.sleep(0)
+
     async def stop(self) -> None:
         """End every server politely, bounded in time."""
         # a long life shows here: it has no more of them than a short one
@@ -154,6 +170,7 @@ class Host:
                 await asyncio.gather(
                     *(server.stop() for server in self._servers.values()), self._kernels.close()
                 )
+                await self._events.close()
                 await self._tasks.close()
         except TimeoutError:
             logger.warning("! not everything ended within %s s", STOP_S)

@@ -39,6 +39,11 @@ class Tasks:
         except Exception:  # the root of every task: nothing above would hear it
             logger.exception("! task %s failed", name)
 
+    async def idle(self) -> None:
+        """Wait until all that runs now has ended by itself."""
+        if self._running:
+            await asyncio.wait(set(self._running))
+
     async def close(self) -> None:
         """Cancel what runs and wait for it."""
         running = list(self._running)

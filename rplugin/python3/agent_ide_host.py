@@ -10,7 +10,9 @@ package.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import signal
 import sys
 import traceback
 from typing import Any
@@ -18,6 +20,9 @@ from typing import Any
 import pynvim
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+
+TERMINATED_S = 0.1
+"""From SIGTERM to the end of the loop; the end of the channel comes before."""
 
 
 @pynvim.plugin
@@ -59,21 +64,51 @@ class AgentIdeHost:
             # Lua logs what a host that cannot start has said, and tells the user
             traceback.print_exc()
             os._exit(1)
+        # the way out goes through what follows, while the interpreter can still start threads
+        sys.excepthook = self._raised
+        with contextlib.suppress(NotImplementedError):
+            self._nvim.loop.add_signal_handler(signal.SIGTERM, self._terminated)
         self._starting = self._nvim.loop.create_task(self._host.run())
 
     def _stop(self, now: bool) -> None:
         self._remove_files()
-        if now or self._host is None:
-            # Neovim waits for this process to end; the interpreter's own way out takes 50 ms
+        if self._host is None:
             os._exit(0)
-        self._stopping = self._nvim.loop.create_task(self._host.stop())
-        self._stopping.add_done_callback(lambda _: self._nvim.stop_loop())
+        self._stopping = self._nvim.loop.create_task(self._leave(now))
+        # Neovim waits for this process to end; the interpreter's own way out takes 50 ms
+        self._stopping.add_done_callback(lambda _: os._exit(0) if now else self._nvim.stop_loop())
+
+    async def _leave(self, now: bool) -> None:
+        self._starting.cancel()
+        await (self._host.settle() if now else self._host.stop())
+        # of a server that has come up meanwhile
+        self._remove_files()
+
+    def _terminated(self) -> None:
+        """Neovim's end sends it just after its last events, which are not read yet."""
+        self._nvim.loop.call_later(TERMINATED_S, self._nvim.stop_loop)
+
+    def _raised(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        """What pynvim's loop has ended with: at the end of the channel an EOFError."""
+        if not isinstance(error, EOFError):
+            traceback.print_exception(kind, error, trace)
+        self._end()
 
     def _end(self) -> None:
         self._remove_files()
-        if self._host is not None:
-            # Neovim is gone without a word: else asyncio tells the log of every open connection
-            os._exit(0)
+        if self._host is None:
+            return
+        with contextlib.suppress(ValueError):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # Neovim is gone without a word, perhaps just after the user has decided something
+        loop = self._nvim.loop
+        settling = loop.create_task(self._leave(now=True))
+        settling.add_done_callback(lambda _: loop.stop())
+        while not settling.done():
+            # pynvim stops the loop at the end of each of its pipes
+            loop.run_forever()
+        # else asyncio tells the log of every open connection
+        os._exit(0)
 
     def _remove_files(self) -> None:
         if self._host is not None:
