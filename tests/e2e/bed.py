@@ -10,9 +10,15 @@ import re
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from tests.e2e.claude import Claude, claude_binary, cli_environment, write_config
+from tests.e2e.claude import (
+    Claude,
+    claude_binary,
+    claude_facts,
+    cli_environment,
+    write_config,
+)
 from tests.e2e.companion import CLIS, Companion
 from tests.e2e.copilot import Copilot, copilot_binary, copilot_environment, prepare_home
 from tests.e2e.editor import Editor
@@ -22,15 +28,24 @@ from tests.e2e.openai_model import OpenAiModel
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S
 
-__all__ = ["AGREED", "Bed", "edit_turns"]
+__all__ = ["AGREED", "Bed", "edit_turns", "read_turns"]
 
 AGREED = "as agreed"
 
 
-def edit_turns(path: Path, old: str, new: str) -> list[list[dict[str, Any]]]:
-    """A script: edit a file, then say so."""
+Turns: TypeAlias = list[list[dict[str, Any]]]
+
+
+def read_turns(*paths: Path) -> Turns:
+    """What stands before an edit of these files, for a Claude Code that wants them read first."""
+    reads = [use("Read", file_path=str(path)) for path in paths]
+    return [reads] if claude_facts().reads_first else []
+
+
+def edit_turns(path: Path, old: str, new: str) -> Turns:
+    """A script for Claude Code: edit a file, then say so."""
     edit = use("Edit", file_path=str(path), old_string=old, new_string=new)
-    return [[edit], [say("All done.")]]
+    return [*read_turns(path), [edit], [say("All done.")]]
 
 
 class Bed:

@@ -14,13 +14,23 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S, REPO
 
-__all__ = ["ANSWER", "PROMPT", "Claude", "claude_binary", "cli_environment", "write_config"]
+__all__ = [
+    "ANSWER",
+    "PROMPT",
+    "Claude",
+    "Facts",
+    "claude_binary",
+    "claude_facts",
+    "cli_environment",
+    "write_config",
+]
 
 _KEY = "no-key-the-model-is-a-script-000"
 
@@ -42,13 +52,49 @@ def claude_binary() -> Path | None:
     return Path(found) if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an old CLI does otherwise (doc/protocols/claude-ide.md, "An older CLI").
+
+    reads_first:      it edits only a file that it has read.
+    write_cuts_break: its Write loses the last line break of what was accepted.
+    """
+
+    reads_first: bool
+    write_cuts_break: bool
+
+    def written(self, accepted: str) -> str:
+        """What its Write makes of a text that was accepted."""
+        return accepted.removesuffix("\n") if self.write_cuts_break else accepted
+
+
+OLD = (2, 1, 197)
+"""The newest that was seen to be so."""
+
+
+@functools.cache
+def claude_facts() -> Facts:
+    """The facts of the CLI to test."""
+    binary = claude_binary()
+    if binary is None:
+        raise FileNotFoundError("no Claude Code CLI")
+    shown = _shown_by(binary, "--version")
+    version = re.match(r"(\d+)\.(\d+)\.(\d+)", shown)
+    assert version, shown
+    is_old = tuple(map(int, version.groups())) <= OLD
+    return Facts(reads_first=is_old, write_cuts_break=is_old)
+
+
+def _shown_by(binary: Path, option: str) -> str:
+    home = {"HOME": "/nonexistent", "PATH": os.environ.get("PATH", os.defpath)}
+    command = [str(binary), option]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=home).stdout
+
+
 @functools.cache
 def ask_mode(binary: Path) -> str:
     """The CLI's name for the permission mode that asks before each edit."""
-    home = {"HOME": "/nonexistent", "PATH": os.environ.get("PATH", os.defpath)}
-    command = [str(binary), "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, env=home)
-    return "manual" if '"manual"' in shown.stdout else "default"
+    return "manual" if '"manual"' in _shown_by(binary, "--help") else "default"
 
 
 def cli_environment(home: Path, model_url: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
+from tests.e2e.bed import read_turns
 from tests.e2e.claude import Claude
 from tests.e2e.model import Model, say, use
 from tests.e2e.terminal import Terminal
@@ -99,7 +100,7 @@ def test_the_cli_edits_a_file_after_the_ide_said_yes(folder: Path, model: Model)
     path = project / "a.txt"
     path.write_text("one\ntwo\n")
     edit = use("Edit", file_path=str(path), old_string="two", new_string="TWO")
-    model.plan([edit], [say("All done.")])
+    model.plan(*read_turns(path), [edit], [say("All done.")])
     ide = Ide()
     with (
         listening(ide, home, project) as port,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.bed import Bed, edit_turns
-from tests.e2e.claude import ANSWER, Claude
+from tests.e2e.bed import Bed, edit_turns, read_turns
+from tests.e2e.claude import ANSWER, Claude, claude_facts
 from tests.e2e.editor import Editor
 from tests.e2e.model import say, use
 from tests.support.neovim import LIMIT_S, wait_until
@@ -58,12 +58,13 @@ def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str)
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
+    asked = len(bed.model.requests)
     editor.to_proposal()
     editor.feed(keys)
     cli.terminal.wait_for(r"(?i)rejected update to a\.txt", 2 * LIMIT_S)
     editor.wait_no_review()
     assert path.read_text() == "one\ntwo\n"
-    assert len(bed.model.requests) == 1
+    assert len(bed.model.requests) == asked
     assert editor.lines() == ["one", "two"]
 
 
@@ -89,7 +90,7 @@ def test_a_new_file_in_a_new_folder_is_made(bed: Bed) -> None:
     editor.to_proposal()
     editor.feed(":w<CR>")
     cli.terminal.wait_for(DONE, 2 * LIMIT_S)
-    assert path.read_text() == "new\n"
+    assert path.read_text() == claude_facts().written("new\n")
     editor.wait_no_review()
 
 
@@ -165,7 +166,7 @@ def test_edits_of_one_turn_are_reviewed_one_after_the_other(bed: Bed) -> None:
         use("Edit", file_path=str(path), old_string="two", new_string="TWO")
         for path in (first, second)
     ]
-    bed.model.plan(uses, [say("All done.")])
+    bed.model.plan(*read_turns(first, second), uses, [say("All done.")])
     cli.prompt("edit both")
     for path in (first, second):
         editor.wait_review(path)
