@@ -17,14 +17,15 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from agent_ide.errors import RpcError
-from agent_ide.protocols.calls import outcome
+from agent_ide.protocols.calls import begin
 from agent_ide.transports.pushes import Pushes
 from agent_ide.transports.streamable_http import Admission, Session, listen_tcp
 from agent_ide.wire import jsonrpc
@@ -71,7 +72,8 @@ class Client:
         reply = None
         for call in exchange.calls:
             _, run = TOOLS[call.spec.name]
-            reply = await outcome(call, run(self, call))
+            begun = begin(call, partial(run, self))
+            reply = await begun if isinstance(begun, Awaitable) else begun
         return reply
 
     def pushes(self) -> AsyncGenerator[bytes]:
