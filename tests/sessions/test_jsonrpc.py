@@ -110,6 +110,7 @@ def test_bad_members_get_the_senders_id(members: str) -> None:
         (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
         (r"\\ud800\ud800", "\\ud800\ufffd"),
         (r"\ud83d\\ude00", "\ufffd\\ude00"),
+        (r"\\ud83d\ude00", "\\ud83d\ufffd"),
         (r"\"\ud800", '"\ufffd'),
     ],
 )

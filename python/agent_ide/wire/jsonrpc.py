@@ -116,12 +116,15 @@ _batch = msgspec.json.Decoder(
 _string = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 
-_HALF_PAIR = re.compile(
-    rb"(?<!\\)((?:\\\\)*)\\u[dD](?:"
-    rb"[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
-    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
+_SURROGATE = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+_PAIR = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_UP_TO_HALF_PAIR = re.compile(
+    rb"((?:[^\\]|\\[^u]|\\u(?![dD][89a-fA-F][0-9a-fA-F]{2})|\\\Z|" + _PAIR + rb")*+)"
+    rb"(" + _SURROGATE + rb"|\Z)",
+    re.DOTALL,
 )
-"""The escape of half of a surrogate pair without the other; group 1: escaped backslashes before."""
+"""As much as holds no half of a surrogate pair, and the escape of one. It always matches, so a text
+is gone through once."""
 
 
 def parse(data: str | bytes) -> Incoming | Batch:
@@ -135,7 +138,7 @@ def parse(data: str | bytes) -> Incoming | Batch:
         return _NO_JSON
     message = _parse(data)
     if message is _NO_JSON and len(data) <= MAX_MENDED_BYTES:
-        mended = _HALF_PAIR.sub(rb"\1\\ufffd", data)
+        mended = _UP_TO_HALF_PAIR.sub(_mend, data)
         if mended != data:
             return _parse(mended)
     return message
@@ -150,6 +153,10 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _mend(found: re.Match[bytes]) -> bytes:
+    return found[1] + (rb"\ufffd" if found[2] else b"")
 
 
 def _parse(data: bytes) -> Incoming | Batch:
