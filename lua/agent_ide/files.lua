@@ -46,6 +46,9 @@ local function problem_with(path)
   local problem = problem_with_name(path)
   if problem then
     return problem
+  elseif path:find("\194[\128-\159]") then
+    -- with 'title' they get as far as the terminal, and some obey them: U+009B is what ESC [ is
+    return "its name has control characters: " .. vim.fn.strtrans(path)
   end
   local stat = uv.fs_stat(path)
   if stat and stat.type == "directory" then
@@ -164,8 +167,13 @@ local function show(buf, preview)
 end
 
 ---@param buf integer
+---@param path string
 ---@return { language_id: string, line_count: integer }
-local function describe(buf)
+local function describe(buf, path)
+  if not require("agent_ide.share").allowed(path) then
+    -- the user may look at it, the agent learns nothing of it
+    return { language_id = "plaintext", line_count = 0 }
+  end
   local filetype = vim.bo[buf].filetype
   if filetype == "" then
     filetype = vim.filetype.match({ buf = buf }) or "plaintext"
@@ -188,7 +196,7 @@ local function open_in_window(args, reply)
   if args.start_text then
     require("agent_ide.select").by_text(win, args)
   end
-  reply(nil, describe(buf))
+  reply(nil, describe(buf, args.path))
 end
 
 ---@class agent_ide.files.Open
@@ -217,7 +225,7 @@ function M.open(args, reply)
     return reply(problem)
   end
   vim.bo[buf].buflisted = true
-  reply(nil, describe(buf))
+  reply(nil, describe(buf, args.path))
 end
 
 --- Write a file's buffer, as `:write` does.

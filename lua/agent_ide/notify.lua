@@ -15,7 +15,8 @@ end
 ---@param message string
 ---@return string
 local function one_line(message)
-  local line = message:gsub("%s*\n%s*", "; ")
+  -- as it is shown: %S below miscounts the cells of control characters
+  local line = vim.fn.strtrans((message:gsub("%s*\n%s*", "; ")))
   if vim.fn.strdisplaywidth(line) <= vim.v.echospace then
     return line
   end

@@ -40,6 +40,8 @@ class Visitor:
     begin: Callable[..., Awaitable[asyncio.Future[Any]]]
     ask: Callable[[], Awaitable[Any]]
     """Has some tool answered."""
+    heard: list[Any]
+    """Every push so far; of Claude every message."""
 
 
 async def _enter(door: Door, editor: Editor) -> tuple[Visitor, Callable[[], Awaitable[None]]]:
@@ -53,8 +55,8 @@ async def _enter(door: Door, editor: Editor) -> tuple[Visitor, Callable[[], Awai
         async def begin(tool: str, **arguments: Any) -> asyncio.Future[Any]:
             return asyncio.ensure_future(one.answer(await one.begin(tool, **arguments), LONG_S))
 
-        visitor = Visitor(one.call, begin, partial(one.json, "getWorkspaceFolders"))
-        return visitor, one.close
+        ask = partial(one.json, "getWorkspaceFolders")
+        return Visitor(one.call, begin, ask, one.heard), one.close
     if door.name == "copilot":
         other = copilot.Client(editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
         await other.greet()
@@ -62,8 +64,8 @@ async def _enter(door: Door, editor: Editor) -> tuple[Visitor, Callable[[], Awai
         async def begin_call(tool: str, **arguments: Any) -> asyncio.Future[Any]:
             return asyncio.ensure_future(other.answer(await other.begin_call(tool, **arguments)))
 
-        visitor = Visitor(other.call, begin_call, partial(other.json, "get_vscode_info"))
-        return visitor, other.kill
+        ask = partial(other.json, "get_vscode_info")
+        return Visitor(other.call, begin_call, ask, other.heard), other.kill
     third = gemini.Client(door.name, int(door.address.rpartition(":")[2]), door.token)
     await third.greet()
 
@@ -72,8 +74,8 @@ async def _enter(door: Door, editor: Editor) -> tuple[Visitor, Callable[[], Awai
         # answered at once: its end is a push
         return asyncio.get_running_loop().create_future()
 
-    visitor = Visitor(third.call, begin_diff, partial(third.call, "closeDiff", filePath="/nowhere"))
-    return visitor, third.kill
+    ask_third = partial(third.call, "closeDiff", filePath="/nowhere")
+    return Visitor(third.call, begin_diff, ask_third, third.heard), third.kill
 
 
 @contextlib.asynccontextmanager

@@ -49,11 +49,12 @@ function M.highlight(buf, filetype, bytes)
   end
 end
 
---- The last part of a path as it may stand in a buffer's name.
+--- The last part of a path as it may stand in a buffer's name, which the terminal's title shows.
 ---@param path string
 ---@return string
 function M.basename(path)
-  return (vim.fs.basename(path):gsub("%c", "?"))
+  -- U+0080 to U+009F are control characters, too
+  return (vim.fs.basename(path):gsub("%c", "?"):gsub("\194[\128-\159]", "?"))
 end
 
 ---@param review agent_ide.diff.Request
