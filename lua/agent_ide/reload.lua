@@ -17,27 +17,42 @@ local GUARD_MS = 10000
 ---@type table<integer, true>
 local forced = {}
 
----@type table<integer, integer> buffer -> autocommand
+---@class agent_ide.reload.Guard
+---@field autocommand integer
+---@field reviews integer how many of the file are shown or hidden
+---@field ended integer how many have ended; the last one's end counts
+
+---@type table<integer, agent_ide.reload.Guard> by buffer
 local guards = {}
 
 ---@param buf integer
+---@return agent_ide.reload.Guard
 local function guard(buf)
-  if guards[buf] then
-    return
+  if not guards[buf] then
+    local autocommand = api.nvim_create_autocmd("FileChangedShell", {
+      buffer = buf,
+      callback = function()
+        vim.v.fcs_choice = vim.bo[buf].modified and not forced[buf] and "" or "reload"
+      end,
+    })
+    guards[buf] = { autocommand = autocommand, reviews = 0, ended = 0 }
   end
-  guards[buf] = api.nvim_create_autocmd("FileChangedShell", {
-    buffer = buf,
-    callback = function()
-      vim.v.fcs_choice = vim.bo[buf].modified and not forced[buf] and "" or "reload"
-    end,
-  })
+  return guards[buf]
 end
 
 ---@param buf integer
 local function unguard(buf)
   if guards[buf] then
-    pcall(api.nvim_del_autocmd, guards[buf]) -- gone already where the buffer was wiped
+    pcall(api.nvim_del_autocmd, guards[buf].autocommand) -- gone already where the buffer was wiped
     guards[buf] = nil
+  end
+end
+
+--- What a verdict has led to is taken up; another one may be open.
+---@param buf integer
+local function unguard_decided(buf)
+  if guards[buf] and guards[buf].reviews == 0 then
+    unguard(buf)
   end
 end
 
@@ -46,7 +61,8 @@ end
 function M.guard(path)
   local buf = require("agent_ide.files").find(path)
   if buf then
-    guard(buf)
+    local of_buf = guard(buf)
+    of_buf.reviews = of_buf.reviews + 1
   end
 end
 
@@ -54,14 +70,18 @@ end
 ---@param path string
 function M.guard_ends_soon(path)
   local buf = require("agent_ide.files").find(path)
-  if buf and guards[buf] then
-    local mine = guards[buf]
-    vim.defer_fn(function()
-      if guards[buf] == mine then
-        unguard(buf)
-      end
-    end, GUARD_MS)
+  local of_buf = buf and guards[buf]
+  if not buf or not of_buf then
+    return
   end
+  of_buf.reviews = math.max(0, of_buf.reviews - 1) -- the buffer may be younger than the review
+  of_buf.ended = of_buf.ended + 1
+  local this_one = of_buf.ended
+  vim.defer_fn(function()
+    if guards[buf] == of_buf and of_buf.reviews == 0 and of_buf.ended == this_one then
+      unguard(buf)
+    end
+  end, GUARD_MS)
 end
 
 --- Let Neovim see now what became of a buffer's file: showing the buffer raises no question then.
@@ -157,7 +177,7 @@ local function merge(buf, path, base, reply)
   base = base and require("agent_ide.text").decode(base)
   require("agent_ide.merge").take_up(buf, path, base, function()
     M.look(buf)
-    unguard(buf)
+    unguard_decided(buf)
     reply()
   end)
 end
@@ -180,7 +200,7 @@ function M.reload(args, reply)
     return merge(buf, args.path, base, reply)
   end
   read_again(buf)
-  unguard(buf)
+  unguard_decided(buf)
   reply()
 end
 

@@ -38,6 +38,19 @@ def buffer_lines(bed: Reviews, path: Path | None = None) -> list[str]:
     )
 
 
+def test_a_file_with_two_reviews_is_guarded_until_the_second_ends(bed: Reviews) -> None:
+    bed.show(number=1)
+    bed.show(number=2)
+    bed.close("accepted", number=1)
+    bed.file.write_text(PROPOSED)
+    reload(bed)
+    bed.nvim.lua("vim.api.nvim_buf_set_lines(vim.fn.bufnr(...), 0, 1, true, { 'mine' })", "a.txt$")
+    bed.file.write_text("the second agent's\n")
+    bed.nvim.feed(":checktime<CR>")
+    assert not bed.nvim.api.api.get_mode()["blocking"], "W12 asks amid the second review"
+    assert bed.nvim.eval("v:warningmsg") == ""
+
+
 BASE = "".join(f"{word}\n" for word in ["one", "two", "three", "four", "five", "six", "seven"])
 
 # -- reload --------------------------------------------------------------------------------
