@@ -47,6 +47,7 @@ def test_a_long_life_leaves_nothing_behind(figure: Figure, scale: Scale) -> None
         worn = take(live)
         for _ in range(restarts):
             life.restart()
+        wait_calm(live)
         end = take(live)
         tasks = tasks_at_end(live)
         life.tell(figure)

@@ -33,6 +33,8 @@ class Visits:
         self._number = 0
         self.file = live.project / "a.txt"
         self._write(self.file, "".join(f"line {number}\n" for number in range(LINES)))
+        # each edit that is taken up is one undo away, up to 'undolevels': that is no leak
+        live.editor.command("set undolevels=10")
         live.editor.lua("vim.cmd.edit(...)", str(self.file))
 
     @staticmethod
