@@ -79,9 +79,10 @@ ROWS = (
         asyncio=True,
     ),
     # parts of the composition root
+    Row("servers", "values protocols.base", asyncio=True),
     Row(
         "host",
-        "values version log tasks editor.* review.* notebook.* protocols.base",
+        "values version log servers tasks editor.* review.* notebook.* protocols.base",
         "msgspec",
         asyncio=True,
     ),

@@ -68,6 +68,9 @@ class ToyServer:
         self._say({"mention": mention.path})
         return True
 
+    def restore(self) -> bool:
+        return True
+
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,10 +22,10 @@ from agent_ide.config import Config, EditorFacts
 from agent_ide.editor import nvim as lua
 from agent_ide.editor.nvim import NvimEditor
 from agent_ide.editor.state import EditorState
-from agent_ide.errors import AgentIdeError
 from agent_ide.notebook.kernel import Kernels
-from agent_ide.protocols.base import Agent, Context, Mention, ProtocolSpec, Running, registered
+from agent_ide.protocols.base import Context, Mention, ProtocolSpec, registered
 from agent_ide.review.reviews import Review, Reviews
+from agent_ide.servers import Servers
 from agent_ide.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -58,15 +57,13 @@ class Host:
     ) -> None:
         self._editor = NvimEditor(nvim, facts.runtime_dir)
         self._config, self._facts = config, facts
-        self._available = registered() if protocols is None else protocols
-        self._agents: list[Agent] = []
         self._tasks = Tasks()
         self._events = Tasks()
         self._state = EditorState()
         self._reviews = Reviews(self._editor, self._tasks, self._changed, config.shows_diffs)
         self._kernels = Kernels(self._changed)
-        self._servers: dict[str, Running] = {}
-        self._errors: dict[str, str] = {}
+        self._servers = Servers(registered() if protocols is None else protocols, self._context())
+        self._keeping: asyncio.Task[None] | None = None
         self._published: dict[str, Any] = {}
         self._publishing = False
         self._tracking = False
@@ -103,31 +100,14 @@ class Host:
         return cls(nvim, config, facts)
 
     async def run(self) -> None:
-        """Say hello and start every server; one that fails leaves the others alone."""
+        """Say hello, start every server and see that they can be found."""
         self._editor.hello(version.read())
         try:
-            for spec in self._available:
-                agents = [agent for agent in spec.agents if self._config.enabled(agent.name)]
-                if agents:
-                    await self._serve(spec, agents)
+            await self._servers.start()
         except Exception:  # the root of the start: those that serve go on, the log has the reason
             logger.exception("! not every server has started")
             self._editor.notify("not every agent can connect; see :AgentIde log", "error")
-
-    async def _serve(self, spec: ProtocolSpec, agents: list[Agent]) -> None:
-        self._agents += agents
-        try:
-            served = await spec.serve(self._context())
-        except AgentIdeError as error:
-            served = {agent.name: error for agent in agents}
-        for agent in agents:
-            server = served[agent.name]
-            if isinstance(server, AgentIdeError):
-                self._errors[agent.name] = str(server)
-                self._editor.notify(f"{agent.title} cannot connect: {server}", "error")
-            else:
-                self._servers[agent.name] = server
-        self._changed()
+        self._keeping = self._tasks.spawn(self._servers.keep(), "keep servers")
 
     def receive(self, name: str, payload: dict[str, Any]) -> None:
         """An event of Lua. Never raises: a bad one is logged."""
@@ -148,9 +128,7 @@ class Host:
 
     def remove_files(self) -> None:
         """What must not outlive the host, at once and without a loop."""
-        for server in self._servers.values():
-            for path in server.files():
-                path.unlink(missing_ok=True)
+        self._servers.remove_files()
         self._kernels.kill()
 
     async def settle(self) -> None:
@@ -165,11 +143,11 @@ class Host:
         """End every server politely, bounded in time."""
         # a long life shows here: it has no more of them than a short one
         logger.debug("= the host stops with %d tasks", len(asyncio.all_tasks()))
+        if self._keeping is not None:
+            self._keeping.cancel()
         try:
             async with asyncio.timeout(STOP_S):
-                await asyncio.gather(
-                    *(server.stop() for server in self._servers.values()), self._kernels.close()
-                )
+                await asyncio.gather(self._servers.stop(), self._kernels.close())
                 await self._events.close()
                 await self._tasks.close()
         except TimeoutError:
@@ -228,7 +206,7 @@ class Host:
         """Lua sends one when a client is ready; it may have gone on the way."""
         lines = (payload.get("start_line"), payload.get("end_line"))
         mention = Mention(lua.clean(str(payload["path"])), *lines)
-        server = self._servers.get(str(payload["agent"]))
+        server = self._servers.running.get(str(payload["agent"]))
         if server is None or not await server.mention(mention, payload.get("terminal_pid")):
             name = os.path.basename(mention.path)
             self._editor.notify(f"{name} was not sent: nobody is connected any more", "warn")
@@ -258,27 +236,8 @@ class Host:
             self._editor.track(connected)
 
     def _status(self) -> dict[str, Any]:
-        servers: list[dict[str, Any]] = []
-        clients: list[dict[str, Any]] = []
-        for agent in self._agents:
-            entry: dict[str, Any] = {"agent": agent.name, "title": agent.title, "address": ""}
-            server = self._servers.get(agent.name)
-            if server is not None:
-                entry["address"] = server.address
-                entry["files"] = [str(path) for path in server.files()]
-                entry["env"] = server.launch_env()
-                clients += [
-                    {"agent": agent.name, **_without_none(dataclasses.asdict(client))}
-                    for client in server.clients()
-                ]
-            elif agent.name in self._errors:
-                entry |= {"error": self._errors[agent.name], "files": [], "env": {}}
-            else:
-                continue
-            servers.append(entry)
         status: dict[str, Any] = {
-            "servers": servers,
-            "clients": clients,
+            **self._servers.status(),
             "reviews": [review.status() for review in self._reviews.open()],
         }
         if self._kernels.running:
@@ -288,7 +247,3 @@ class Host:
 
 async def _finish(work: Awaitable[None]) -> None:
     await work
-
-
-def _without_none(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if value is not None}

@@ -121,8 +121,23 @@ async def test_lock_that_cannot_be_written_is_said(desk: Desk) -> None:
     (path,) = desk.locks()
     path.unlink()
     path.parent.rmdir()
+    path.parent.write_text("in the way")
     desk.state.set_folders(["/elsewhere"])
-    assert "cannot be written" in desk.editor.notes[-1]
+    assert desk.server.restore()
+    (note,) = desk.editor.notes
+    assert "cannot find Neovim" in note
+    assert str(path.parent) in note
+
+
+async def test_lock_that_was_removed_comes_back_as_it_was(desk: Desk) -> None:
+    (path,) = desk.locks()
+    before = desk.lock()
+    path.unlink()
+    path.parent.rmdir()
+    assert desk.server.restore()
+    assert desk.locks() == [path]
+    assert {**desk.lock(), "timestamp": 0} == {**before, "timestamp": 0}
+    assert desk.editor.notes == []
 
 
 async def test_nothing_secret_is_the_same_twice(short_folder: Path) -> None:

@@ -133,8 +133,20 @@ async def test_a_file_that_cannot_be_written_is_said(desk: Desk) -> None:
     for path in desk.files().values():
         path.unlink()
         path.parent.rmdir()
+        path.parent.write_text("in the way")
     desk.state.set_folders(["/elsewhere"])
+    assert all(desk.side(agent).restore() for agent in AGENTS)
     assert [note.split(" cannot")[0] for note in desk.editor.notes] == ["Gemini CLI", "Qwen Code"]
+
+
+async def test_files_that_were_removed_come_back(desk: Desk) -> None:
+    before = desk.files()
+    for path in before.values():
+        path.unlink()
+        path.parent.rmdir()
+    assert all(desk.side(agent).restore() for agent in AGENTS)
+    assert desk.files() == before
+    assert desk.editor.notes == []
 
 
 async def test_stop_removes_the_files(desk: Desk) -> None:

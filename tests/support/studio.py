@@ -41,6 +41,9 @@ class Silent:
     def clients(self) -> list[ClientStatus]:
         return []
 
+    def restore(self) -> bool:
+        return True
+
     async def mention(self, mention: Mention, pid: int | None) -> bool:
         return False
 

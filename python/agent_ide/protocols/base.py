@@ -106,6 +106,13 @@ class Running(Protocol):
             False when no client is ready to take it.
         """
 
+    def restore(self) -> bool:
+        """Write the files again that somebody has removed, or that could not be written. Cheap.
+
+        Returns:
+            False when that is not enough: a new server must come.
+        """
+
     async def stop(self) -> None:
         """Answer what waits, remove the files, close every connection. Never raises.
 

@@ -162,6 +162,8 @@ class Reviews:
         """The user agrees to `text` (LF line breaks); asked once more when the edit is stale."""
         if not review.undecided or review.deciding:
             return
+        if text == review.proposal.text:
+            text = review.proposal.text  # held once, as it may be large
         if review.proposal.when_emptied and review.proposal.text and not text:
             self._editor.notify(f"{review.name}: {review.proposal.when_emptied}", "warn")
             await self._resume(review)
@@ -378,7 +380,8 @@ class Reviews:
         """What was seen of an undecided review's file."""
         if not review.undecided:
             return
-        review.disk = disk
+        # the same once more, which may be large, is not kept
+        review.disk = review.before if disk == review.before else disk
         stale = disk.trouble(review.before)
         if stale is None and self._is_about_to_change(review):
             stale = "another change of it was accepted"

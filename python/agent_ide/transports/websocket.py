@@ -15,7 +15,7 @@ import http
 import logging
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,9 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_FRAGMENTS = 16_384
 """Of a message; an empty one costs no size, but memory all the same. The library has no limit in
 its older versions, and a fixed one in newer."""
+
+FRAGMENT_BYTES = 256 * 1024
+"""The most that goes out in one frame."""
 
 OPEN_TIMEOUT_S = 5.0
 """From the connection to the end of the handshake; strangers have less."""
@@ -66,6 +69,15 @@ class Admission:
         return len(right) == 1 and right[0]
 
 
+def _fragments(text: bytes) -> bytes | Iterator[memoryview]:
+    """A large message goes out in pieces: each is framed and buffered by itself, and between two
+    of them others have their turn (doc/decisions/008)."""
+    if len(text) <= FRAGMENT_BYTES:
+        return text
+    whole = memoryview(text)
+    return (whole[at : at + FRAGMENT_BYTES] for at in range(0, len(whole), FRAGMENT_BYTES))
+
+
 class Connection:
     """One admitted peer."""
 
@@ -78,11 +90,11 @@ class Connection:
         try:
             # one at a time: the library would take in all that wait
             async with self._sending:
-                await self._socket.send(text, text=True)
+                await self._socket.send(_fragments(text), text=True)
         except ConnectionClosed:
             logger.debug("> the peer is gone, %d bytes dropped", len(text))
 
-    async def receive(self) -> AsyncIterator[str | bytes]:
+    async def receive(self) -> AsyncIterator[bytes]:
         """Messages until the peer goes, however it goes."""
         try:
             while True:
@@ -90,7 +102,7 @@ class Connection:
         except ConnectionClosed as closed:
             logger.debug("= closed: %s", closed)
 
-    async def _message(self) -> str | bytes:
+    async def _message(self) -> bytes:
         fragments: list[str | bytes] = []
         async for fragment in self._socket.recv_streaming():
             if len(fragments) < MAX_FRAGMENTS:
@@ -100,7 +112,8 @@ class Connection:
                 await self._socket.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
         texts = [fragment for fragment in fragments if isinstance(fragment, str)]
         if texts:
-            return "".join(texts)
+            # the library's string of a large text takes up to four times as much, and ends here
+            return "".join(texts).encode()
         return b"".join(fragment for fragment in fragments if isinstance(fragment, bytes))
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ Source:   https://www.jsonrpc.org/specification. Ids stay raw JSON: they are ech
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +105,14 @@ class _Envelope(msgspec.Struct):
     error: _Part = msgspec.UNSET
 
 
+class _Success(msgspec.Struct, kw_only=True):
+    """An answer; encoded in one piece, since each piece of a large one costs as much memory."""
+
+    jsonrpc: str = "2.0"
+    id: msgspec.Raw
+    result: Any
+
+
 _envelope = msgspec.json.Decoder(_Envelope)
 # an array whose members beyond the last field are passed over, so that they cost nothing
 _batch = msgspec.json.Decoder(
@@ -115,6 +124,8 @@ _batch = msgspec.json.Decoder(
 )
 _string = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
+
+_PIECE_BYTES = 64 * 1024
 
 _SURROGATE = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 _PAIR = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -148,8 +159,12 @@ def _is_utf8(data: bytes) -> bool:
     """Looked at first: an id goes back as it came, and what is skipped is not looked at."""
     if data.isascii():
         return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        data.decode()
+        # piece by piece: a string of it all takes up to four times as much
+        for start in range(0, len(data), _PIECE_BYTES):
+            decoder.decode(data[start : start + _PIECE_BYTES])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True
@@ -233,7 +248,7 @@ def encode(value: Any) -> bytes:
 
 
 def encode_result(id: RawId, result: Any) -> bytes:
-    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + encode(result) + b"}"
+    return encode(_Success(id=msgspec.Raw(id), result=result))
 
 
 def encode_error(id: RawId, error: RpcError) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import secrets
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from agent_ide.protocols.claude_ide.session import ClaudeSession
 from agent_ide.protocols.claude_ide.tools import AGENT, TITLE, TOOLS, ClaudeTools
 from agent_ide.tasks import Tasks
 from agent_ide.transports import lockfile
+from agent_ide.transports.discovery_file import DiscoveryFile
 from agent_ide.transports.websocket import Admission, Connection, WebSocketServer, listen
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import ToolCall
@@ -105,6 +107,7 @@ class ClaudeServer:
         self._numbers = itertools.count(1)
         self._config = context.config.section(AGENT, ClaudeConfig)
         self._folder = discovery.lock_folder({**context.environ, **self._config.env})
+        self._file = DiscoveryFile("Claude", partial(context.editor.notify, level="error"))
         self._token = ""
         self._server: WebSocketServer | None = None
         self._unlisten = [
@@ -202,6 +205,11 @@ class ClaudeServer:
         )
         return True
 
+    def restore(self) -> bool:
+        if not os.path.lexists(self._lock):
+            self._write_lock()
+        return True
+
     async def stop(self) -> None:
         while self._unlisten:
             self._unlisten.pop()()
@@ -223,6 +231,8 @@ class ClaudeServer:
         try:
             async for message in connection.receive():
                 await self._received(peer, message)
+                # a large one would stay until the next one comes
+                del message
         finally:
             del self._peers[client]
             self._context.reviews.client_gone(client)
@@ -231,7 +241,7 @@ class ClaudeServer:
             self._context.on_change()
             await peer.tasks.close()
 
-    async def _received(self, peer: Peer, message: str | bytes) -> None:
+    async def _received(self, peer: Peer, message: bytes) -> None:
         peer.last_heard_s = asyncio.get_running_loop().time()
         known = peer.session.identity
         received = peer.session.receive(message)
@@ -319,13 +329,7 @@ class ClaudeServer:
             return
         folders = self._context.state.folders_with_real_paths()
         content = discovery.lock_content(self._context.facts.pid, folders, self._token)
-        try:
-            lockfile.write_atomically(self._lock, content)
-        except OSError as error:
-            self._context.editor.notify(
-                f"Claude cannot find Neovim: {self._lock} cannot be written ({error.strerror})",
-                "error",
-            )
+        self._file.write(self._lock, content)
 
 
 def _refuses(path: Path, _lock: lockfile.Lock) -> bool:
@@ -335,7 +339,11 @@ def _refuses(path: Path, _lock: lockfile.Lock) -> bool:
 
 async def _serve(context: Context) -> Served:
     server = ClaudeServer(context)
-    await server.start()
+    try:
+        await server.start()
+    except ServeError:
+        await server.stop()  # another attempt is made with another one
+        raise
     return {AGENT: server}
 
 

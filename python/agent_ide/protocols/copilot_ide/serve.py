@@ -20,7 +20,7 @@ from typing import Literal
 
 import msgspec
 
-from agent_ide.errors import RpcError
+from agent_ide.errors import RpcError, ServeError
 from agent_ide.model import ClientId, Position, Range
 from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
 from agent_ide.protocols.copilot_ide import discovery, messages, places
@@ -28,6 +28,7 @@ from agent_ide.protocols.copilot_ide.peer import CopilotPeer
 from agent_ide.protocols.copilot_ide.session import CopilotSession, Opening, read_opening
 from agent_ide.protocols.copilot_ide.tools import AGENT, TITLE, TOOLS, CopilotTools, DiffPolicy
 from agent_ide.transports import lockfile
+from agent_ide.transports.discovery_file import DiscoveryFile
 from agent_ide.transports.streamable_http import (
     Admission,
     HttpServer,
@@ -80,6 +81,7 @@ class CopilotServer:
         self._peers: dict[str, CopilotPeer] = {}
         self._numbers = itertools.count(1)
         self._folder = discovery.lock_folder({**context.environ, **self._config.env})
+        self._file = DiscoveryFile("Copilot", partial(context.editor.notify, level="error"))
         self._server: HttpServer | None = None
         self._last_path = ""
         self._unlisten = [
@@ -186,6 +188,13 @@ class CopilotServer:
                 return selected.range, selected.text
         return Range(Position(mention.start_line, 0), Position(mention.end_line, 1)), None
 
+    def restore(self) -> bool:
+        if self._server is not None and self._server.path and not self._server.path.is_socket():
+            return False  # nobody new can come in through it
+        if not os.path.lexists(self._lock):
+            self._write_lock()
+        return True
+
     async def stop(self) -> None:
         while self._unlisten:
             self._unlisten.pop()()
@@ -281,22 +290,18 @@ class CopilotServer:
             folders=folders,
             trusted=trusted,
         )
-        try:
-            if self._lock.exists() and any(peer.present for peer in self._peers.values()):
-                # a rename over it means "connection lost" to a CLI
-                lockfile.write_in_place(self._lock, content)
-            else:
-                lockfile.write_atomically(self._lock, content)
-        except OSError as error:
-            self._context.editor.notify(
-                f"Copilot cannot find Neovim: {self._lock} cannot be written ({error.strerror})",
-                "error",
-            )
+        # a rename over it means "connection lost" to a CLI
+        watched = any(peer.present for peer in self._peers.values())
+        self._file.write(self._lock, content, in_place=watched)
 
 
 async def _serve(context: Context) -> Served:
     server = CopilotServer(context)
-    await server.start()
+    try:
+        await server.start()
+    except ServeError:
+        await server.stop()  # another attempt is made with another one
+        raise
     return {AGENT: server}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import secrets
 from collections.abc import Mapping
 from functools import partial
@@ -28,6 +29,7 @@ from agent_ide.protocols.gemini_ide.peer import CompanionPeer
 from agent_ide.protocols.gemini_ide.session import CompanionSession
 from agent_ide.protocols.gemini_ide.tools import TOOLS, CompanionTools
 from agent_ide.transports import lockfile
+from agent_ide.transports.discovery_file import DiscoveryFile
 from agent_ide.transports.streamable_http import Admission, HttpServer, Session, listen_tcp
 from agent_ide.trust import is_trusted
 from agent_ide.wire.mcp import refuse_opening
@@ -61,6 +63,8 @@ class CompanionServer:
         self._context = context
         self._configs = {cli: context.config.section(cli.agent, CliConfig) for cli in CLIS}
         self._folders: dict[Cli, Path] = {}
+        tell = partial(context.editor.notify, level="error")
+        self._files = {cli: DiscoveryFile(cli.title, tell) for cli in CLIS}
         self._tokens: Mapping[str, str] = {}
         self._tools = CompanionTools(
             context.editor,
@@ -154,6 +158,10 @@ class CompanionServer:
         except EditorError as error:
             logger.warning("! nothing was typed for %s: %s", cli.agent, error)
 
+    def restore(self, cli: Cli) -> None:
+        if not os.path.lexists(self.file(cli)):
+            self._write_file(cli)
+
     async def stop(self) -> None:
         while self._unlisten:
             self._unlisten.pop()()
@@ -230,19 +238,13 @@ class CompanionServer:
     # -- the discovery files ----------------------------------------------------------------------
 
     def _write_files(self) -> None:
-        if self._server is None:
-            return
+        for cli in self._folders if self._server is not None else ():
+            self._write_file(cli)
+
+    def _write_file(self, cli: Cli) -> None:
         folders = self._context.state.real_folders()
-        for cli in self._folders:
-            path, pid = self.file(cli), self._context.facts.pid
-            facts = Server(self.port, self._tokens[cli.agent], pid, folders)
-            try:
-                lockfile.write_atomically(path, cli.content(facts))
-            except OSError as error:
-                self._context.editor.notify(
-                    f"{cli.title} cannot find Neovim: {path} cannot be written ({error.strerror})",
-                    "error",
-                )
+        pid, token = self._context.facts.pid, self._tokens[cli.agent]
+        self._files[cli].write(self.file(cli), cli.content(Server(self.port, token, pid, folders)))
 
 
 class Side:
@@ -284,6 +286,10 @@ class Side:
         await self._server.paste(self._cli, messages.reference(mention.path, lines))
         return True
 
+    def restore(self) -> bool:
+        self._server.restore(self._cli)
+        return True
+
     async def stop(self) -> None:
         await self._server.stop()
 
@@ -293,7 +299,15 @@ def _bearer(token: str) -> str:
 
 
 async def _serve(context: Context) -> Served:
-    return await CompanionServer(context).start()
+    server = CompanionServer(context)
+    try:
+        sides = await server.start()
+    except ServeError:
+        await server.stop()  # another attempt is made with another one
+        raise
+    if not any(isinstance(side, Side) for side in sides.values()):
+        await server.stop()
+    return sides
 
 
 PROTOCOL = ProtocolSpec(tuple(Agent(cli.agent, cli.title) for cli in CLIS), _serve)
