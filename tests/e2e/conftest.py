@@ -27,10 +27,26 @@ NEEDED = {
 }
 
 
+def needed_by(item: pytest.Item) -> tuple[str, ...]:
+    """What the test runs from npm."""
+    marker = item.get_closest_marker("cli")
+    return (marker.args or ("claude",)) if marker is not None else ()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tell scripts/cli_drift.py which fact about which CLI a test holds; -k finds it by the CLI."""
+    for item in items:
+        needed = needed_by(item)
+        if needed:
+            item.extra_keyword_matches.update(needed)
+            fact = (item.function.__doc__ or "").strip().partition("\n")[0]
+            item.user_properties += [("agents", " ".join(needed)), ("fact", fact)]
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a CLI that is not there, with one line that counts them; CI must have it."""
-    marker = item.get_closest_marker("cli")
-    needed = (marker.args or ("claude",)) if marker is not None else ()
+    needed = needed_by(item)
     missing = [name for name in needed if NEEDED[name]() is None]
     if not missing:
         return

@@ -85,6 +85,7 @@ class Editor:
         env: Mapping[str, str] | None = None,
         options: str = "",
         size: tuple[int, int] = (160, 45),
+        root: Path = REPO,
     ) -> None:
         """Start it.
 
@@ -94,13 +95,14 @@ class Editor:
             args:    arguments of Neovim.
             env:     more environment, for agents that start in it.
             options: more options of the plugin, as fields of a Lua table.
+            root:    the plugin, where it is a copy.
         """
         self.folder = folder
         self.home = folder / "home"
         self.runtime = folder / "run"
         socket = folder / f"{next(_numbers)}.sock"
         self.terminal = Terminal(
-            [str(REPO / "scripts/nvim"), "-n", "--listen", str(socket), *_with(options), *args],
+            [str(root / "scripts/nvim"), "-n", "--listen", str(socket), *_with(options), *args],
             env={**editor_environment(folder), **(env or {})},
             cwd=project,
             size=size,

@@ -94,6 +94,7 @@ def listening(ide: Ide, home: Path, project: Path) -> Iterator[int]:
 
 @pytest.mark.cli
 def test_the_cli_edits_a_file_after_the_ide_said_yes(folder: Path, model: Model) -> None:
+    """FILE_SAVED with another text: the CLI writes that text, and tells its model."""
     home, project = folder / "home", folder / "project"
     home.mkdir()
     project.mkdir()

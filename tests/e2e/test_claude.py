@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.cli]
 
 
 def test_the_cli_connects_through_the_lock_file(bed: Bed) -> None:
+    """The lock file and CLAUDE_CODE_SSE_PORT are enough; roots/list tells the CLI's folder."""
     bed.write("a.txt", "one\n")
     editor, cli = bed.start("a.txt")
     lock = editor.lock()
@@ -45,6 +46,7 @@ def folders(editor: Editor) -> list[str]:
 
 
 def test_a_terminal_in_neovim_inherits_how_to_connect(bed: Bed) -> None:
+    """None of the CLI's: any terminal of Neovim has CLAUDE_CODE_SSE_PORT."""
     editor = bed.start_editor()
     lock = editor.lock()
     assert lock is not None
@@ -53,6 +55,7 @@ def test_a_terminal_in_neovim_inherits_how_to_connect(bed: Bed) -> None:
 
 
 def test_the_selection_is_on_the_clis_screen_and_told_to_the_model(bed: Bed) -> None:
+    """selection_changed shows in the prompt, goes to the model, is cleared by an empty path."""
     path = bed.write("a.txt", "one\ntwo\nthree\n")
     editor, cli = bed.start("a.txt")
     cli.terminal.wait_for(r"In a\.txt")
@@ -72,6 +75,7 @@ def test_the_selection_is_on_the_clis_screen_and_told_to_the_model(bed: Bed) -> 
 
 
 def test_a_selection_made_before_the_cli_came_is_not_lost(bed: Bed) -> None:
+    """selection_changed is taken 0.5 s after ide_connected."""
     bed.write("a.txt", "one\ntwo\nthree\n")
     editor = bed.start_editor("a.txt")
     editor.feed("ggVjj")
@@ -80,6 +84,7 @@ def test_a_selection_made_before_the_cli_came_is_not_lost(bed: Bed) -> None:
 
 
 def test_sent_lines_and_files_are_mentioned_in_the_prompt(bed: Bed) -> None:
+    """at_mentioned puts `@path#L1-2` into the prompt; its lines are 0-based."""
     bed.write("a.txt", "one\ntwo\nthree\n")
     bed.write("sub/b.txt", "b\n")
     editor, cli = bed.start("a.txt")
@@ -109,6 +114,7 @@ _LINTER = """
 
 @pytest.mark.parametrize("name", ["a.py", "a é #%.py"])
 def test_new_errors_of_an_edited_file_reach_the_model(bed: Bed, name: str) -> None:
+    """getDiagnostics is asked around an edit, with a raw URI; what is new goes to the model."""
     path = bed.write(name, "one\ntwo\n")
     editor, cli = bed.start()
     editor.lua(_LINTER)
@@ -129,6 +135,7 @@ def test_new_errors_of_an_edited_file_reach_the_model(bed: Bed, name: str) -> No
 
 
 def test_the_model_can_ask_for_errors_itself(bed: Bed) -> None:
+    """The model is offered getDiagnostics and executeCode."""
     path = bed.write("a.py", "BAD\n")
     editor = bed.start_editor()
     editor.lua(_LINTER)

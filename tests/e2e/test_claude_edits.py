@@ -26,6 +26,7 @@ def propose(bed: Bed, editor: Editor, cli: Claude, path: Path) -> None:
 
 
 def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed) -> None:
+    """FILE_SAVED: the CLI itself writes the file."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -42,6 +43,7 @@ def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed)
 
 
 def test_an_edit_that_the_user_changed_is_written_so_and_the_model_is_told(bed: Bed) -> None:
+    """FILE_SAVED with the user's text: it is written so, and the model is told."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -55,6 +57,7 @@ def test_an_edit_that_the_user_changed_is_written_so_and_the_model_is_told(bed: 
 
 @pytest.mark.parametrize("keys", [":q!<CR>", "<C-w>c", ":ClaudeCodeDiffDeny<CR>"])
 def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str) -> None:
+    """DIFF_REJECTED: nothing is written, and the turn stops."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -69,6 +72,7 @@ def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str)
 
 
 def test_a_proposal_that_the_user_turned_back_is_a_rejection(bed: Bed) -> None:
+    """FILE_SAVED with the file's old text is a rejection."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -80,6 +84,7 @@ def test_a_proposal_that_the_user_turned_back_is_a_rejection(bed: Bed) -> None:
 
 
 def test_a_new_file_in_a_new_folder_is_made(bed: Bed) -> None:
+    """openDiff for a path that does not exist; the CLI makes its folder."""
     path = bed.project / "new/b.txt"
     editor, cli = bed.start()
     write = use("Write", file_path=str(path), content="new\n")
@@ -95,6 +100,7 @@ def test_a_new_file_in_a_new_folder_is_made(bed: Bed) -> None:
 
 
 def test_bytes_on_disk_are_kept(bed: Bed) -> None:
+    """new_file_contents has LF breaks; the CLI keeps CRLF, a BOM, a missing last break."""
     texts = {
         "crlf.txt": b"one\r\ntwo\r\n",
         "no_newline.txt": b"one\ntwo",
@@ -121,6 +127,7 @@ def wait_for_bytes(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize(("key", "after"), [("1", "one\nTWO\n"), ("3", "one\ntwo\n")])
 def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed, key: str, after: str) -> None:
+    """A decision in the CLI's own terminal sends close_tab."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -133,6 +140,7 @@ def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed, key: str, a
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals) -> None:
+    """A CLI that ends closes its connection and sends no close_tab."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -143,6 +151,7 @@ def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals
 
 
 def test_an_edit_that_the_cli_puts_into_a_changed_file_is_shown(bed: Bed) -> None:
+    """A file that changed meanwhile: the CLI makes its edit once more in what it finds."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     propose(bed, editor, cli, path)
@@ -159,6 +168,7 @@ def test_an_edit_that_the_cli_puts_into_a_changed_file_is_shown(bed: Bed) -> Non
 
 
 def test_edits_of_one_turn_are_reviewed_one_after_the_other(bed: Bed) -> None:
+    """Two edits of one turn are proposed one after the other."""
     first = bed.write("a.txt", "one\ntwo\n")
     second = bed.write("b.txt", "one\ntwo\n")
     editor, cli = bed.start()
@@ -178,6 +188,7 @@ def test_edits_of_one_turn_are_reviewed_one_after_the_other(bed: Bed) -> None:
 
 
 def test_two_clis_have_their_own_reviews(bed: Bed) -> None:
+    """Two CLIs on one server; each prompt sends closeAllDiffTabs."""
     first_path = bed.write("a.txt", "one\ntwo\n")
     editor, first = bed.start("a.txt")
     second = bed.start_claude(editor)

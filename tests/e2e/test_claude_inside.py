@@ -23,6 +23,7 @@ def start_inside(bed: Bed) -> Editor:
 
 
 def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
+    """In a terminal of Neovim the CLI connects, proposes, and writes."""
     path = bed.write("a.txt", "one\ntwo\n")
     bed.model.plan(*edit_turns(path, "two", "TWO"))
     editor = start_inside(bed)
@@ -47,6 +48,7 @@ def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
 
 
 def test_the_terminal_is_toggled_and_the_prompt_gets_what_is_sent(bed: Bed) -> None:
+    """A mention comes into the prompt of a CLI in Neovim's terminal."""
     bed.write("a.txt", "one\ntwo\nthree\n")
     editor = start_inside(bed)
     screen = editor.terminal
@@ -64,6 +66,7 @@ def test_the_terminal_is_toggled_and_the_prompt_gets_what_is_sent(bed: Bed) -> N
 
 
 def test_shift_enter_is_a_line_break_and_a_large_paste_is_one(bed: Bed) -> None:
+    """The CLI takes a line break and a bracketed paste as Neovim's terminal sends them."""
     bed.write("a.txt", "one\n")
     editor = start_inside(bed)
     screen = editor.terminal

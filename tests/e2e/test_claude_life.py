@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.cli]
 
 
 def test_the_cli_reconnects_to_the_same_port_after_the_host_was_killed(bed: Bed) -> None:
+    """A lost server is tried again at the same URL with the same token."""
     bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     before = editor.lock()
@@ -34,6 +35,7 @@ def test_the_cli_reconnects_to_the_same_port_after_the_host_was_killed(bed: Bed)
 
 
 def test_a_review_of_a_killed_host_closes_and_the_cli_decides(bed: Bed) -> None:
+    """A connection lost with a diff open leaves the CLI's own prompt."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start("a.txt")
     bed.model.plan(*edit_turns(path, "two", "TWO"))
@@ -71,6 +73,7 @@ def send(number: signal.Signals) -> Callable[[Editor], None]:
     ids=["qa!", "hang-up", "SIGTERM", "SIGHUP", "SIGKILL"],
 )
 def test_a_neovim_that_ends_leaves_nothing(bed: Bed, end: Callable[[Editor], None]) -> None:
+    """A CLI whose IDE has gone goes on without it."""
     editor, cli = bed.start()
     host = editor.wait_host()
     end(editor)
@@ -81,6 +84,7 @@ def test_a_neovim_that_ends_leaves_nothing(bed: Bed, end: Callable[[Editor], Non
 
 
 def test_the_next_start_sweeps_what_two_kills_left(bed: Bed) -> None:
+    """None of the CLI's: what killed Neovims left is swept by the next one."""
     editor = bed.start_editor()
     host = editor.wait_host()
     os.kill(host, signal.SIGSTOP)

@@ -68,6 +68,7 @@ def let_it_give_up(port: int) -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_decided_in_neovim(bed: Bed, name: str) -> None:
+    """openDiff and its notifications ide/diffAccepted and ide/diffRejected decide an edit."""
     path = bed.write("a.txt", "one\ntwo\n")
     session = Session(bed, name, "jV")
     editor, cli, model = session.editor, session.cli, session.model
@@ -114,6 +115,7 @@ def test_decided_in_neovim(bed: Bed, name: str) -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_decided_in_the_terminal_and_ended(bed: Bed, name: str) -> None:
+    """A decision in the CLI's terminal, and its end, send closeDiff."""
     path = bed.write("a.txt", "one\ntwo\n")
     session = Session(bed, name)
     editor, cli = session.editor, session.cli
@@ -153,6 +155,7 @@ def test_decided_in_the_terminal_and_ended(bed: Bed, name: str) -> None:
 
 @pytest.mark.parametrize("name", BOTH)
 def test_a_restarted_host_rejects_what_is_open_and_is_found_again(bed: Bed, name: str) -> None:
+    """A server that went is found again through its discovery file."""
     path = bed.write("a.txt", "one\ntwo\n")
     session = Session(bed, name)
     editor, cli = session.editor, session.cli

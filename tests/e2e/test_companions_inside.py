@@ -17,6 +17,7 @@ COMMANDS = {"gemini": "GeminiCli", "qwen": "QwenCode"}
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.cli(name)) for name in CLIS])
 def test_a_whole_edit_in_one_screen(bed: Bed, name: str) -> None:
+    """In a terminal of Neovim the CLI finds the server by its environment."""
     path = bed.write("a file.txt", "one\ntwo\nthree\n")
     command, model = COMMANDS[name], bed.companion_model(name)
     # the mode that asks is the command's business

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.cli("copilot")]
 
 
 def test_a_cli_in_the_projects_folder_connects_by_itself(bed: Bed) -> None:
+    """A lock file of the project's folder is enough for the CLI to connect."""
     bed.write("a.py", "one\ntwo\n")
     editor = bed.start_editor("a.py")
     lock = editor.wait_copilot_lock()
@@ -39,6 +40,7 @@ def test_a_cli_in_the_projects_folder_connects_by_itself(bed: Bed) -> None:
 
 
 def test_the_cli_does_not_ask_about_a_folder_that_is_trusted(bed: Bed) -> None:
+    """isTrusted in the lock spares the CLI's question about the folder."""
     editor = bed.start_editor(options=f"copilot = {{ trust = {{ '{bed.folder}/*' }} }}")
     assert editor.wait_copilot_lock()["isTrusted"] is True
     # else it would not be ready before its question is answered
@@ -46,6 +48,7 @@ def test_the_cli_does_not_ask_about_a_folder_that_is_trusted(bed: Bed) -> None:
 
 
 def test_sent_lines_and_files_are_mentioned_in_the_prompt(bed: Bed) -> None:
+    """add_file_reference and add_selection put `@path`, `@path:1-2` into the prompt."""
     path = bed.write("a.py", "one\ntwo\nthree\n")
     bed.write("sub/b.txt", "b\n")
     editor = bed.start_editor("a.py")
@@ -65,6 +68,7 @@ def test_sent_lines_and_files_are_mentioned_in_the_prompt(bed: Bed) -> None:
 
 
 def test_the_selection_is_in_the_footer_and_told_to_the_model(bed: Bed) -> None:
+    """selection_changed shows in the footer and goes to the model."""
     bed.write("a.py", "one\ntwo\nthree\n")
     editor = bed.start_editor("a.py")
     cli = bed.start_copilot(editor)

@@ -24,6 +24,7 @@ def wait_for_bytes(path: Path, content: bytes) -> None:
 
 
 def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed) -> None:
+    """SAVED: the CLI itself writes the file."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     bed.propose(cli, path)
@@ -42,6 +43,7 @@ def test_an_accepted_edit_is_written_by_the_cli_and_taken_up_by_neovim(bed: Bed)
 
 
 def test_what_the_user_changed_is_in_the_buffer_after_the_cli_wrote_its_own(bed: Bed) -> None:
+    """SAVED: the CLI writes its own proposal, whatever the user made of it."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     bed.propose(cli, path)
@@ -67,6 +69,7 @@ def accept_stale(editor: Editor) -> None:
 
 
 def test_a_file_that_changed_meanwhile_is_overwritten_only_if_the_user_wants_it(bed: Bed) -> None:
+    """A file that changed meanwhile is overwritten by the CLI."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     bed.propose(cli, path)
@@ -89,6 +92,7 @@ def test_a_file_that_changed_meanwhile_is_overwritten_only_if_the_user_wants_it(
 
 @pytest.mark.parametrize("keys", [":q!<CR>", ":CopilotCliDiffDeny<CR>"])
 def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str) -> None:
+    """REJECTED: nothing is written, and the turn stops."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     bed.propose(cli, path)
@@ -103,6 +107,7 @@ def test_a_rejected_edit_leaves_the_file_and_stops_the_turn(bed: Bed, keys: str)
 
 
 def test_bytes_on_disk_are_kept_and_new_files_made(bed: Bed) -> None:
+    """The CLI keeps CRLF, a BOM, a missing last break; new files are made."""
     texts = {
         "crlf.txt": b"one\r\ntwo\r\n",
         "no_newline.txt": b"one\ntwo",
@@ -136,6 +141,7 @@ def test_bytes_on_disk_are_kept_and_new_files_made(bed: Bed) -> None:
 
 
 def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed) -> None:
+    """A decision in the CLI's own terminal sends close_diff."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     # only Esc ends the turn: a No with a text and a Yes go back to the model
@@ -152,6 +158,7 @@ def test_a_decision_in_the_clis_terminal_closes_the_review(bed: Bed) -> None:
 
 
 def test_a_closed_view_can_leave_the_decision_to_the_clis_terminal(bed: Bed) -> None:
+    """An open_diff without an answer leaves the CLI's own question."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor = bed.start_editor("a.txt", options="copilot = { on_close = 'terminal' }")
     cli = bed.start_copilot(editor)
@@ -169,6 +176,7 @@ def test_a_closed_view_can_leave_the_decision_to_the_clis_terminal(bed: Bed) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_cli_that_ends_takes_its_review_along(bed: Bed, number: signal.Signals) -> None:
+    """A CLI that ends ends its session; SIGKILL just closes."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor, cli = bed.start_copilot_on("a.txt")
     bed.propose(cli, path)

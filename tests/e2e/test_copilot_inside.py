@@ -25,6 +25,7 @@ def start_inside(bed: Bed, command: str) -> Editor:
 
 
 def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
+    """In a terminal of Neovim the CLI connects, proposes, and writes."""
     path = bed.write("a.txt", "one\ntwo\n")
     edit = use("edit", path=str(path), old_str="two", new_str="TWO")
     bed.copilot_model.plan([edit], [say("All done.")])
@@ -47,6 +48,7 @@ def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
 
 
 def test_a_cli_in_a_plain_terminal_gets_what_is_sent(bed: Bed) -> None:
+    """A mention reaches a CLI that Neovim did not start."""
     bed.write("a.txt", "one\ntwo\nthree\n")
     editor = start_inside(bed, ":vertical botright terminal copilot<CR>i")
     screen = editor.terminal
@@ -57,6 +59,7 @@ def test_a_cli_in_a_plain_terminal_gets_what_is_sent(bed: Bed) -> None:
 
 
 def test_shift_enter_is_a_line_break(bed: Bed) -> None:
+    """The CLI takes a line break as Neovim's terminal sends it."""
     bed.write("a.txt", "one\n")
     editor = start_inside(bed, ":CopilotCli<CR>")
     screen = editor.terminal

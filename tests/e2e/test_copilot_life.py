@@ -21,6 +21,7 @@ RECONNECT_S = 4 * LIMIT_S
 
 
 def test_a_killed_host_leaves_nothing_lost_and_the_cli_reconnects(bed: Bed) -> None:
+    """A lost server is found again through a new lock file."""
     path = bed.write("a.txt", "one\ntwo\n")
     editor = bed.start_editor("a.txt")
     cli = bed.start_copilot(editor)
@@ -59,6 +60,7 @@ def kill(editor: Editor) -> None:
 def test_a_neovim_that_ends_leaves_nothing_and_the_next_one_is_found(
     bed: Bed, end: Callable[[Editor], None]
 ) -> None:
+    """The next Neovim's lock file is found by a CLI that runs."""
     bed.write("a.txt", "one\ntwo\n")
     editor = bed.start_editor("a.txt")
     cli = bed.start_copilot(editor)
@@ -75,6 +77,7 @@ def test_a_neovim_that_ends_leaves_nothing_and_the_next_one_is_found(
 
 
 def test_the_next_start_sweeps_what_two_kills_left(bed: Bed) -> None:
+    """None of the CLI's: what killed Neovims left is swept by the next one."""
     editor = bed.start_editor()
     lock = editor.wait_copilot_lock()
     (path,) = editor.copilot_locks()

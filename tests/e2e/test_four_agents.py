@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.cli("claude", "copilot", "gemini", "q
 
 
 def test_each_has_its_own_review_and_its_own_verdict(bed: Bed) -> None:
+    """Four agents on one Neovim do not hear each other."""
     agents = ("claude", "copilot", "gemini", "qwen")
     paths = {agent: bed.write(f"{agent}.txt", "one\ntwo\n") for agent in agents}
     editor = bed.start_editor("claude.txt")

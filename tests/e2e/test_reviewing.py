@@ -16,6 +16,7 @@ DONE = r"All done\."
 
 
 def test_unsaved_changes_are_merged_with_what_claude_writes(bed: Bed) -> None:
+    """The CLI reads the file on disk, not the editor's unsaved text."""
     before = "one\n" + "between\n" * 5 + "two\n"
     path = bed.write("a.txt", before)
     editor, cli = bed.start("a.txt")
@@ -40,6 +41,7 @@ def test_unsaved_changes_are_merged_with_what_claude_writes(bed: Bed) -> None:
 
 
 def test_hunks_are_decided_one_by_one(bed: Bed) -> None:
+    """FILE_SAVED with a part of the proposal: that part is written."""
     path = bed.write("a.txt", "one\n" + "between\n" * 8 + "two\n")
     editor, cli = bed.start("a.txt")
     write = use("Write", file_path=str(path), content="ONE\n" + "between\n" * 8 + "TWO\n")
@@ -54,6 +56,7 @@ def test_hunks_are_decided_one_by_one(bed: Bed) -> None:
 
 
 def test_a_reason_comes_into_the_prompt_without_being_sent(bed: Bed) -> None:
+    """After DIFF_REJECTED the prompt takes text from the terminal."""
     path = bed.write("a.txt", "one\ntwo\n")
     bed.model.plan(*edit_turns(path, "two", "TWO"))
     editor = start_inside(bed)

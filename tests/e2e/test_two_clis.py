@@ -14,6 +14,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.cli("copilot")
 def test_two_clis_have_their_own_reviews(bed: Bed) -> None:
+    """Two CLIs on one server have a session each."""
     paths = [bed.write(name, "one\ntwo\n") for name in ("a.txt", "b.txt")]
     editor, first = bed.start_copilot_on("a.txt")
     second = bed.start_copilot(editor)
@@ -40,6 +41,7 @@ def test_two_clis_have_their_own_reviews(bed: Bed) -> None:
 
 @pytest.mark.cli("claude", "copilot")
 def test_claude_and_copilot_side_by_side(bed: Bed) -> None:
+    """Claude Code and Copilot CLI side by side do not hear each other."""
     of_copilot = bed.write("copilot.txt", "one\ntwo\n")
     of_claude = bed.write("claude.txt", "one\ntwo\n")
     editor, copilot = bed.start_copilot_on("copilot.txt")
