@@ -48,10 +48,12 @@ PARTS = {
         Part("start", short_bound_s=60.0),
         Part("calls", short_bound_s=60.0),
         Part("clients", short_bound_s=60.0),
+        Part("meanwhile", short_bound_s=60.0),
         Part("diffs", bound_s=600.0),
         Part("moves", short_bound_s=60.0),
         Part("selections", short_bound_s=60.0),
         Part("diagnostics", short_bound_s=60.0),
+        Part("memory", short_bound_s=60.0),
     )
 }
 

@@ -1,8 +1,8 @@
 --- The host's process: start, watch, restart, stop.
 ---
---- Owns:     the job and what is known of it, the back-off, the files it would leave.
+--- Owns:     the job and what is known of it, the back-off.
 --- Not here: the channel's use (rpc.lua), the venv (install.lua), what the host serves (status.lua),
----           what it is told first (facts.lua).
+---           what it is told first (facts.lua), the files it would leave (left_files.lua).
 local M = {}
 
 local uv = vim.uv
@@ -18,6 +18,11 @@ local STOP_MS = 2000
 local EXIT_MS = 1500
 local STDERR_LINES = 20
 
+--- glibc learns from the first large text to keep memory of that size for itself. With this it gives
+--- it back: after a diff of 10 MB the host weighs 52 MB, not 120 (doc/decisions/006). More than the
+--- 256 KiB that asyncio asks for at each read, which would be slower.
+local ALLOCATION = { MALLOC_MMAP_THRESHOLD_ = tostring(512 * 1024) }
+
 ---@alias agent_ide.host.Phase
 ---| "off"        nothing runs, nothing is to run
 ---| "installing" an interpreter is being looked for
@@ -31,6 +36,7 @@ local STDERR_LINES = 20
 ---@field job? integer
 ---@field pid? integer
 ---@field version? string what the host said in its hello
+---@field greeted? boolean the host that ran last has said hello
 ---@field stderr string[] its last lines
 ---@field ends integer[] when it ended unwanted, in ms, within the last minute
 ---@field after_stop? fun() what to do once it has ended
@@ -39,26 +45,8 @@ local STDERR_LINES = 20
 ---@type agent_ide.host.State
 local state = { phase = "off", stderr = {}, ends = {} }
 
---- Lock files and sockets of the host that ran last: they stay during the back-off, because the next
---- host takes port and token over from them.
----@type string[]
-local files = {}
-
----@param path string
----@return boolean the server of another Neovim has it by now: it got the port of our dead host
-local function is_anothers(path)
-  local text = path:find("%.lock$") and require("agent_ide.health.files").read(path)
-  local pid = text and text:match('"pid":(%d+)')
-  return pid ~= nil and tonumber(pid) ~= vim.fn.getpid()
-end
-
 local function remove_files()
-  for _, path in ipairs(files) do
-    if not is_anothers(path) then
-      uv.fs_unlink(path)
-    end
-  end
-  files = {}
+  require("agent_ide.left_files").remove()
   require("agent_ide.status").forget_servers()
 end
 
@@ -112,7 +100,8 @@ end
 ---@param job integer
 ---@param code integer
 local function on_exit(job, code)
-  if job ~= state.job then
+  -- of another job, or these modules were loaded anew and others look after the host by now
+  if job ~= state.job or package.loaded["agent_ide.host"] ~= M then
     return
   end
   local wanted = state.phase == "stopping"
@@ -154,6 +143,7 @@ end
 ---@param python string
 function spawn(python)
   state.stderr = {}
+  require("agent_ide.predecessor").finish()
   local ok, job = pcall(vim.fn.jobstart, {
     python,
     -- isolated: nothing of the user's PYTHONPATH or site gets in
@@ -163,7 +153,7 @@ function spawn(python)
     "-c",
     "import pynvim; pynvim.start_host()",
     facts.root .. "/rplugin/python3/agent_ide_host.py",
-  }, { rpc = true, on_exit = on_exit, on_stderr = on_stderr })
+  }, { rpc = true, env = ALLOCATION, on_exit = on_exit, on_stderr = on_stderr })
   if not ok or job <= 0 then
     state.phase = "off"
     require("agent_ide.notify").show(
@@ -172,7 +162,7 @@ function spawn(python)
     )
     return
   end
-  state.job, state.phase = job, "running"
+  state.job, state.phase, state.greeted = job, "running", false
   state.pid = vim.fn.jobpid(job)
   local rpc = require("agent_ide.rpc")
   rpc.attach(job)
@@ -196,7 +186,8 @@ function M.launch()
         require("agent_ide.notify").show(err, "error")
       end
     end
-  end)
+    -- one that ended before its first word may lack packages
+  end, #state.ends > 0 and not state.greeted)
 end
 
 --- Start the host unless it runs or is about to.
@@ -260,7 +251,7 @@ end
 ---@param args { version: string, pid: integer }
 ---@param reply agent_ide.Reply
 function M.on_hello(args, reply)
-  state.version = args.version
+  state.version, state.greeted = args.version, true
   if facts.version ~= args.version then
     require("agent_ide.notify").show(
       ("was updated from %s to %s: restart Neovim to use it"):format(facts.version, args.version),
@@ -268,18 +259,6 @@ function M.on_hello(args, reply)
     )
   end
   reply()
-end
-
---- The host's files of now; status.lua tells when it has learned of them. Those of the host before
---- stay known until they are gone: the new one takes them over one by one.
----@param paths string[]
-function M.remember_files(paths)
-  for _, path in ipairs(files) do
-    if not vim.tbl_contains(paths, path) and uv.fs_lstat(path) then
-      paths = vim.list_extend({ path }, paths)
-    end
-  end
-  files = paths
 end
 
 ---@class agent_ide.host.Info
