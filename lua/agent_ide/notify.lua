@@ -28,6 +28,8 @@ end
 ---@param level? "info"|"warn"|"error"
 function M.show(message, level)
   level = level or "info"
+  -- a string with a NUL is none to Vimscript
+  message = message:gsub("%z", "^@")
   -- scheduled: a message in the middle of a redraw or another message scrolls the screen
   vim.schedule(function()
     require("agent_ide.log")[level]("told the user: %s", message)

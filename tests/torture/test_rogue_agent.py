@@ -87,6 +87,15 @@ def arguments(field: Field, text: str, editor: Editor, tab: str) -> dict[str, st
     return {**others, field.name: text}
 
 
+@contextlib.contextmanager
+def telling(editor: Editor, what: str) -> Iterator[None]:
+    """A Neovim that does not answer any more shows why."""
+    try:
+        yield
+    except (AssertionError, TimeoutError) as error:
+        raise AssertionError(f"{what}: {error}\n{editor.terminal.text()}") from error
+
+
 def is_shown(editor: Editor) -> bool:
     return bool(editor.diff_windows()) and any(
         review["state"] == "pending" for review in editor.reviews()
@@ -117,6 +126,13 @@ async def try_field(
     visitor: Visitor, field: Field, text: str, editor: Editor, tab: str
 ) -> int | None:
     """Call the tool; how many diffs were shown, None: it shows none."""
+    with telling(editor, f"{field}: {text!r}"):
+        return await _try_field(visitor, field, text, editor, tab)
+
+
+async def _try_field(
+    visitor: Visitor, field: Field, text: str, editor: Editor, tab: str
+) -> int | None:
     given = arguments(field, text, editor, tab)
     if field.tool not in DIFF_TOOLS:
         await visitor.call(field.tool, **given)
