@@ -111,14 +111,24 @@ class Editor:
         return int(self.lua("return require('agent_ide.host').info().pid"))
 
 
+class _Timed(ClientConnection):
+    """Knows when its last bytes came: what it makes of them is not the server's time."""
+
+    received_s = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        self.received_s = time.monotonic()
+        super().data_received(data)
+
+
 class Agent:
     """A scripted Claude CLI."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: _Timed) -> None:
         self._socket = socket
         self._id = 0
         self.arrived_s = 0.0
-        """When the last message had come, before it was decoded."""
+        """When the last message had come, before it was put together and decoded."""
         self.pushes: list[tuple[float, Any]] = []
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._listening = asyncio.ensure_future(self._listen())
@@ -131,7 +141,9 @@ class Agent:
             subprotocols=["mcp"],
             max_size=None,
             compression=None,
+            create_connection=_Timed,
         )
+        assert isinstance(socket, _Timed)
         agent = cls(socket)
         await agent.request("initialize", {"protocolVersion": "2025-11-25"})
         await agent.send({"method": "ide_connected", "params": {"pid": os.getpid()}})
@@ -139,7 +151,7 @@ class Agent:
 
     async def _listen(self) -> None:
         async for text in self._socket:
-            self.arrived_s = time.monotonic()
+            self.arrived_s = self._socket.received_s
             message = json.loads(text)
             future = self._waiting.pop(message.get("id"), None)
             if future is not None:

@@ -130,6 +130,13 @@ local function write_out(buf, how)
   return path
 end
 
+--- A file with a buffer's text, as `read` would give it; the caller deletes it.
+---@param buf integer
+---@return string? path nil: it could not be written
+function M.to_file(buf)
+  return write_out(buf, "++nobin ++enc=utf-8")
+end
+
 --- A file with a buffer's lines, with LF and no matter how the last one ends; the caller deletes it.
 ---@param buf integer
 ---@return string? path nil: it could not be written
@@ -167,7 +174,7 @@ end
 ---@param buf integer
 ---@return string
 function M.read(buf)
-  local path = M.is_large(buf) and write_out(buf, "++nobin ++enc=utf-8")
+  local path = M.is_large(buf) and M.to_file(buf)
   if path then
     return private_file.take(path)
   end

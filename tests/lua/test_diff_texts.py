@@ -197,6 +197,69 @@ def large_text(lines: int) -> str:
     )
 
 
+def grown(text: str) -> str:
+    """The same after so many lines that it goes through files."""
+    line_break = "\r\n" if "\r\n" in text and "\n" not in text.replace("\r\n", "") else "\n"
+    bom = BOM if text.startswith(BOM) else ""
+    return bom + ("x" * 99 + line_break) * 3000 + text.removeprefix(bom)
+
+
+@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_same_in_a_large_text(shared: Reviews, name: str, touched: bool) -> None:
+    text = grown(TEXTS[name])
+    shared.show(text)
+    if touched:
+        shared.nvim.feed("ggAz<Esc>")
+        text = text.replace("x" * 99, "x" * 99 + "z", 1)
+    shared.nvim.feed(":w<CR>")
+    event = shared.nvim.wait_event("review")
+    assert event["event"] == "accept"
+    back = Path(event["text_file"])
+    assert back.read_bytes().decode() == text
+    assert back.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", OLD_FILES)
+def test_a_large_text_is_compared_with_what_neovim_reads(shared: Reviews, kind: str) -> None:
+    data, lines = OLD_FILES[kind]
+    shared.file.write_bytes(data)
+    kept = "".join(line + "\n" for line in lines) if data else ""
+    call = shared.nvim.begin_call("review.show", shared.request(grown("") + kept))
+    reply = wait_until(lambda: shared.nvim.reply(call), "the answer")
+    assert reply == (True, {"added": 3000, "removed": 0, "hunks": 1})
+
+
+def test_hunks_of_a_large_text(tmp_path: Path) -> None:
+    """They are looked for in a thread; the keys for one wait for it."""
+    text = large_text(20_000)
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        changed = text.replace("line 50 ", "LINE 50 ").replace("line 60 ", "LINE 60 ")
+        call = bed.nvim.begin_call("review.show", bed.request(changed))
+        reply = wait_until(lambda: bed.nvim.reply(call), "the answer")
+        assert reply == (True, {"added": 2, "removed": 2, "hunks": 2})
+        assert bed.nvim.eval("line('.')") == 51
+        assert "+2 -2" in "".join(bed.winbars())
+        keys = bed.nvim.lua("return require('agent_ide.config').get().diff.keys")
+        # the text has changed, and the key comes before anybody has looked
+        bed.nvim.feed("Go" + "new<Esc>51gg")
+        bed.nvim.feed(keys["reject_hunk"].replace("<localleader>", "\\").replace("<leader>", "\\"))
+        wait_until(lambda: bed.nvim.eval("getline(51)").startswith("line 50 "), "the old line")
+        wait_until(lambda: "+2 -1" in "".join(bed.winbars()), "the new count")
+
+
+def test_a_large_text_that_goes_while_it_is_compared(tmp_path: Path) -> None:
+    text = large_text(20_000)
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        call = bed.nvim.begin_call("review.show", bed.request(text + "more\n"))
+        wait_until(lambda: len(bed.windows()) == 2, "the windows")
+        bed.close("rejected")
+        wait_until(lambda: bed.nvim.reply(call), "the answer")
+        bed.is_gone()
+        runtime = Path(bed.nvim.lua("return require('agent_ide.rpc').runtime_dir()"))
+        wait_until(lambda: not [f for f in runtime.iterdir() if f.is_file()], "no file is left")
+
+
 def test_a_large_text_goes_through_files_and_comes_back_whole(tmp_path: Path) -> None:
     text = large_text(40_000)
     with Reviews(tmp_path, old=text.encode()) as bed:

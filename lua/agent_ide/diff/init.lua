@@ -66,7 +66,7 @@ local function accept(shown)
   if shown.told or shown.leaving then
     return notify.show(facts.state(shown))
   end
-  tell(shown, "accept", rpc.pack_text(shown.proposal:text()))
+  tell(shown, "accept", shown.proposal:packed())
 end
 
 ---@param shown agent_ide.diff.Shown
@@ -294,7 +294,7 @@ end
 function M.read(args, reply)
   local shown = reviews[args.id]
   local alive = shown and shown.proposal:is_alive()
-  reply(nil, alive and rpc.pack_text(shown.proposal:text()) or nil)
+  reply(nil, alive and shown.proposal:packed() or nil)
 end
 
 --- The host did not take the verdict: the user goes on.

@@ -176,6 +176,14 @@ function Proposal:text()
   return version(self.buf) == self.untouched and self.original or text.read(self.buf)
 end
 
+--- The text on its way to the host.
+---@return agent_ide.PackedText
+function Proposal:packed()
+  local touched = version(self.buf) ~= self.untouched
+  local path = touched and text.is_large(self.buf) and text.to_file(self.buf)
+  return path and { text_file = path } or require("agent_ide.rpc").pack_text(self:text())
+end
+
 --- Whether the user has edited it.
 ---@return boolean
 function Proposal:is_changed()
