@@ -50,13 +50,15 @@ def frame(
         head = struct.pack("!BBQ", first, mark | 127, said)
     if not masked:
         return head + payload
-    # a mask of zeros changes nothing, and it is checked that there is one
-    key = b"\0\0\0\0" if len(payload) > 1 << 16 else b"\x37\xfa\x21\x3d"
-    return head + key + (payload if key[0] == 0 else _mask(payload, key))
+    key = b"\x37\xfa\x21\x3d"
+    return head + key + _mask(payload, key)
 
 
 def _mask(payload: bytes, key: bytes) -> bytes:
-    return bytes(byte ^ key[n % 4] for n, byte in enumerate(payload))
+    size = len(payload)
+    stream = key * (size // 4 + 1)
+    masked = int.from_bytes(payload, "big") ^ int.from_bytes(stream[:size], "big")
+    return masked.to_bytes(size, "big")
 
 
 def text(message: Any, **how: Any) -> bytes:
@@ -74,6 +76,7 @@ class Socket:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self.response = b""
+        self._begun: list[Frame] = []
 
     @classmethod
     async def connect(cls, port: int, *headers: str) -> Socket:
@@ -103,17 +106,29 @@ class Socket:
         await self.writer.drain()
 
     async def next(self, bound_s: float = BOUND_S) -> Frame:
-        """The server's next frame: opcode and payload."""
+        """The server's next control frame, or its next message whole: opcode and payload."""
         async with asyncio.timeout(bound_s):
-            first, second = await self.reader.readexactly(2)
-            assert second < 0x80, "a server masks nothing"
-            assert first & 0xF0 == 0x80, "our server sends whole messages without extensions"
-            size = second
-            if size == 126:
-                (size,) = struct.unpack("!H", await self.reader.readexactly(2))
-            elif size == 127:
-                (size,) = struct.unpack("!Q", await self.reader.readexactly(8))
-            return first & 0x0F, await self.reader.readexactly(size)
+            while True:
+                fin, opcode, payload = await self._frame()
+                if opcode >= CLOSE:
+                    assert fin, "a control frame is never fragmented"
+                    return opcode, payload
+                assert (opcode == CONT) == bool(self._begun), "a message inside another"
+                self._begun.append((opcode, payload))
+                if fin:
+                    begun, self._begun = self._begun, []
+                    return begun[0][0], b"".join(piece for _, piece in begun)
+
+    async def _frame(self) -> tuple[bool, int, bytes]:
+        first, second = await self.reader.readexactly(2)
+        assert second < 0x80, "a server masks nothing"
+        assert first & 0x70 == 0, "our server has no extensions"
+        size = second
+        if size == 126:
+            (size,) = struct.unpack("!H", await self.reader.readexactly(2))
+        elif size == 127:
+            (size,) = struct.unpack("!Q", await self.reader.readexactly(8))
+        return first >= 0x80, first & 0x0F, await self.reader.readexactly(size)
 
     async def message(self, bound_s: float = BOUND_S) -> Any:
         """The JSON of the next text frame; pongs are passed over."""

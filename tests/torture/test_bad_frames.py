@@ -369,6 +369,21 @@ async def test_client_that_asks_and_never_reads(
 LONG_ID = {"id": "x" * 4000}
 
 
+async def test_cancelled_while_it_is_sent(desk: Desk) -> None:
+    """Half of an answer would end the connection; what has begun is said to its end."""
+    span = Range(Position(0, 0), Position(0, 9))
+    desk.state.select(Selection("/a.txt", span, "x" * 2 * MB))
+    client = await dial(desk)
+    call = {"id": 1, "method": "tools/call", "params": {"name": "getLatestSelection"}}
+    cancel = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    client.write(text(call), text(cancel), text({"id": 2, "method": "ping"}))
+    ids = [(await client.message())["id"]]
+    if ids == [1]:
+        ids.append((await client.message())["id"])
+    assert ids[-1] == 2
+    await client.end()
+
+
 @pytest.mark.parametrize(
     "data",
     [frame(PING, b"x" * 125), text({**LONG_ID, "method": "ping"}), text({**LONG_ID, "method": 1})],

@@ -122,6 +122,7 @@ _batch = msgspec.json.Decoder(
         array_like=True,
     )
 )
+_anything = msgspec.json.Decoder(msgspec.Raw)
 _string = msgspec.json.Decoder(str)
 _encoder = msgspec.json.Encoder()
 
@@ -194,8 +195,10 @@ def _parse_one(data: bytes) -> Incoming:
     try:
         envelope = _envelope.decode(data)
     except msgspec.ValidationError:
-        # JSON, but no object
-        return Malformed(NULL_ID, RpcError.invalid_request("not an object"))
+        # no object, which is told before the rest is looked at
+        if _is_json(data):
+            return Malformed(NULL_ID, RpcError.invalid_request("not an object"))
+        return _NO_JSON
     except (msgspec.DecodeError, RecursionError):
         return _NO_JSON
     raw_id = _raw(envelope.id)
@@ -212,6 +215,14 @@ def _parse_one(data: bytes) -> Incoming:
     if raw_id is not None and (result is None) != (error is None):
         return Response(raw_id, result or b"null", error)
     return Malformed(raw_id or NULL_ID, RpcError.invalid_request("no method"))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _anything.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _raw(part: msgspec.Raw | msgspec.UnsetType) -> bytes | None:
