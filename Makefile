@@ -128,8 +128,13 @@ doc: deps ## Write the options into doc/agent_ide.txt
 pictures: deps ## Draw the pictures of diffs anew, from a real screen
 	$(PY) scripts/pictures.py
 
-doc-check: deps ## Is doc/agent_ide.txt up to date?
+doc-check: deps ## Are doc/agent_ide.txt and doc/licences.md up to date?
 	$$(scripts/find-nvim) --clean -l scripts/gen_help.lua --check
+	$(PY) scripts/licences.py --check
+
+.PHONY: licences
+licences: deps-dev ## Write the licences of what is installed into doc/licences.md
+	$(PY) scripts/licences.py
 
 clean: ## Remove what was made here, .venv included
 	rm -rf .venv .testenv build .mypy_cache .ruff_cache .pytest_cache .hypothesis doc/tags
