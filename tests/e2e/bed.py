@@ -38,7 +38,8 @@ Turns: TypeAlias = list[list[dict[str, Any]]]
 
 def read_turns(*paths: Path) -> Turns:
     """What stands before an edit of these files, for a Claude Code that wants them read first."""
-    reads = [use("Read", file_path=str(path)) for path in paths]
+    # a part is enough, and a large file is not read whole
+    reads = [use("Read", file_path=str(path), offset=1, limit=2) for path in paths]
     return [reads] if claude_facts().reads_first else []
 
 

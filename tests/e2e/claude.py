@@ -58,10 +58,14 @@ class Facts:
 
     reads_first:      it edits only a file that it has read.
     write_cuts_break: its Write loses the last line break of what was accepted.
+    refuses_changed:  it does not edit a file that changed since it was read.
+    shows_mode:       what stands below the prompt in the mode that asks.
     """
 
     reads_first: bool
     write_cuts_break: bool
+    refuses_changed: bool
+    shows_mode: str
 
     def written(self, accepted: str) -> str:
         """What its Write makes of a text that was accepted."""
@@ -82,7 +86,12 @@ def claude_facts() -> Facts:
     version = re.match(r"(\d+)\.(\d+)\.(\d+)", shown)
     assert version, shown
     is_old = tuple(map(int, version.groups())) <= OLD
-    return Facts(reads_first=is_old, write_cuts_break=is_old)
+    return Facts(
+        reads_first=is_old,
+        write_cuts_break=is_old,
+        refuses_changed=is_old,
+        shows_mode=r"\? for shortcuts" if is_old else "manual mode on",
+    )
 
 
 def _shown_by(binary: Path, option: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.bed import Bed, edit_turns
-from tests.e2e.claude import ANSWER, PROMPT
+from tests.e2e.claude import ANSWER, PROMPT, claude_facts
 from tests.e2e.editor import START_S, Editor
 from tests.support.neovim import LIMIT_S, wait_until
 
@@ -43,7 +43,7 @@ def test_a_whole_edit_in_one_screen(bed: Bed) -> None:
     assert path.read_text() == "one\nTWO\n"
     editor.wait_no_review()
     # asking mode was chosen for it, and the windows are as before
-    screen.wait_for("manual mode on")
+    screen.wait_for(claude_facts().shows_mode)
     assert len(editor.buffer_names()) == 2
 
 
