@@ -186,18 +186,15 @@ local function build_and_tell(on_done)
   end)
 end
 
---- What host.lua starts with: an interpreter, after a build where the option `install` allows it.
----@param on_done agent_ide.install.Done err is for the user; the caller shows it
-function M.ensure(on_done)
-  local config = require("agent_ide.config").get()
-  local python, reason = M.python()
-  if python or config.python then
-    return on_done(python, reason)
-  end
+--- There is no interpreter that can be used: build where the option `install` allows it.
+---@param reason string
+---@param on_done agent_ide.install.Done
+local function provide(reason, on_done)
   local refused = reason .. ": run :AgentIde install"
-  if config.install == "never" then
+  local wish = require("agent_ide.config").get().install
+  if wish == "never" then
     return on_done(nil, refused)
-  elseif config.install == "auto" then
+  elseif wish == "auto" then
     return build_and_tell(on_done)
   end
   local prompt = ("agent_ide: %s. Install them now?"):format(reason)
@@ -207,6 +204,26 @@ function M.ensure(on_done)
     else
       on_done(nil, refused)
     end
+  end)
+end
+
+--- What host.lua starts with: an interpreter, after a build where the option `install` allows it.
+---@param on_done agent_ide.install.Done err is for the user; the caller shows it
+---@param suspect? boolean a host that was started with it has failed: see whether its packages load
+function M.ensure(on_done, suspect)
+  local python, reason = M.python()
+  if require("agent_ide.config").get().python then
+    return on_done(python, reason)
+  elseif not python then
+    return provide(reason --[[@as string]], on_done)
+  elseif not suspect then
+    return on_done(python)
+  end
+  interpreter.loads_packages(python, function(loads)
+    if loads then
+      return on_done(python)
+    end
+    provide("its Python packages do not load", on_done)
   end)
 end
 

@@ -6,6 +6,8 @@ local M = {}
 
 --- Newest last: a distribution's own python3 is the one its updates look after.
 local PYTHONS = { "python3", "python3.14", "python3.13", "python3.12", "python3.11", "python" }
+--- As the builder of the venv checks them.
+local PACKAGES = "import pynvim, websockets, aiohttp, msgspec"
 local IS_NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 11))"
 
 --- The interpreter that the option names.
@@ -45,6 +47,20 @@ function M.find(found, index)
   end)
   if not started then
     M.find(found, (index or 1) + 1)
+  end
+end
+
+--- Can it run the host? Never blocks.
+---@param python string path
+---@param done fun(loads: boolean)
+function M.loads_packages(python, done)
+  local started = pcall(vim.system, { python, "-I", "-c", PACKAGES }, {}, function(result)
+    vim.schedule(function()
+      done(result.code == 0)
+    end)
+  end)
+  if not started then
+    done(false)
   end
 end
 

@@ -110,7 +110,7 @@ function M.receive(status, reply)
     end
     vim.list_extend(files, server.files)
   end
-  require("agent_ide.host").remember_files(files)
+  require("agent_ide.left_files").remember(files)
   announce_clients(before, false)
   M.changed()
   reply()

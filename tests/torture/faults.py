@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,13 +32,14 @@ from tests.e2e.editor import START_S, Editor, Lock
 from tests.e2e.process import running
 from tests.servers.claude import HEADER, Client
 from tests.support.figures import Figure
-from tests.support.neovim import LIMIT_S, wait_until
+from tests.support.neovim import LIMIT_S, REPO, find_nvim, wait_until
 
 __all__ = [
     "SERVED_S",
     "Scene",
     "folders",
     "host_of",
+    "plugin_copy",
     "processes_of",
     "scene",
     "stopped",
@@ -185,13 +188,30 @@ def folders(count: int) -> Iterator[Path]:
             yield Path(folder)
 
 
+def plugin_copy(folder: Path, *, venv: bool = True) -> Path:
+    """The plugin as a manager has it: a folder of its own, with the checkout's venv or none."""
+    root = folder / "plugin"
+    names = ("lua", "plugin", "python", "rplugin", "scripts", "pyproject.toml")
+    root.mkdir()
+    for path in [*(REPO / name for name in names), *REPO.glob("requirements*.lock")]:
+        if path.is_dir():
+            shutil.copytree(path, root / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, root)
+    if venv:
+        (root / ".venv").symlink_to(sys.prefix)
+    return root
+
+
 @contextmanager
 def scene(folder: Path, *, options: str = "", **start: Any) -> Iterator[Scene]:
     """A Neovim in a folder of its own; whatever happened, it has ended afterwards."""
     project = folder / "project"
     project.mkdir(exist_ok=True)
     (project / "a.txt").write_text("one\ntwo\n")
-    editor = Editor(folder, project, options=options, **start)
+    # a copy of the plugin has none of its own
+    env = {"NVIM": find_nvim(), **start.pop("env", {})}
+    editor = Editor(folder, project, options=options, env=env, **start)
     try:
         yield Scene(folder, editor, project)
     finally:
