@@ -16,7 +16,7 @@ from typing import Any
 from tests.support.live import Live
 from tests.support.neovim import wait_until
 
-__all__ = ["Inventory", "take", "tasks_at_end", "wait_calm"]
+__all__ = ["Inventory", "memory_mb", "take", "tasks_at_end", "wait_calm"]
 
 CALM_S = 20.0
 """Ten seconds after a verdict neither Neovim nor the host waits for the agent's write any more."""
@@ -89,7 +89,7 @@ def take(live: Live) -> Inventory:
     counts["files of the host"] = _files(host)
     counts["threads of the host"] = len(os.listdir(f"/proc/{host}/task"))
     counts["files in the runtime folder"] = _texts(live)
-    return Inventory(_memory_mb(live.editor.pid), _memory_mb(host), counts)
+    return Inventory(memory_mb(live.editor.pid), memory_mb(host), counts)
 
 
 def tasks_at_end(live: Live) -> list[int]:
@@ -101,10 +101,12 @@ def _files(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def _memory_mb(pid: int) -> float:
-    """What is its own alone: pages that it shares with others come and go."""
-    smaps = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-    return sum(int(kb) for kb in re.findall(r"Private_(?:Clean|Dirty): +(\d+) kB", smaps)) / 1024
+def memory_mb(pid: int) -> float:
+    """What is resident, as `top` has it."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) / 1024
 
 
 def _texts(live: Live) -> int:

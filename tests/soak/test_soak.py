@@ -13,7 +13,7 @@ import os
 
 import pytest
 
-from tests.soak.inventory import Inventory, take, tasks_at_end, wait_calm
+from tests.soak.inventory import Inventory, memory_mb, take, tasks_at_end, wait_calm
 from tests.soak.visits import Visits
 from tests.support.figures import Figure, Scale
 from tests.support.live import Live
@@ -36,7 +36,7 @@ def test_a_long_life_leaves_nothing_behind(figure: Figure, scale: Scale) -> None
     # what a short run allocates anew is noise beside what it has just loaded
     growth = 1 + scale(short=50, long=10) / 100
     with Live() as live:
-        life = Life(live)
+        life = Life(live, visits)
         fresh = take(live)
         # a host that ends tells of its tasks
         life.restart()
@@ -59,16 +59,23 @@ def test_a_long_life_leaves_nothing_behind(figure: Figure, scale: Scale) -> None
 
 
 class Life:
-    """Counts what was done."""
+    """Counts what was done.
 
-    def __init__(self, live: Live) -> None:
+    grown: the memory of Neovim in MB, at each tenth of the visits.
+    """
+
+    def __init__(self, live: Live, visits: int) -> None:
         self._live = live
+        self._every = max(1, visits // 10)
+        self.grown: list[float] = []
         self._visits = Visits(live)
         self.agents = self.restarts = 0
 
     def work(self, visits: int) -> None:
         for _ in range(visits):
             self.agents += 1
+            if self.agents % self._every == 0:
+                self.grown.append(memory_mb(self._live.editor.pid))
             visit = self._visits.visit_of_copilot if self.agents % 3 == 0 else None
             (visit or self._visits.visit_of_claude)(SELECTIONS, DIFFS)
 
@@ -84,6 +91,8 @@ class Life:
         figure("diffs opened and closed", self.agents * DIFFS)
         figure("agents that came and went", self.agents)
         figure("restarts of the host", self.restarts)
+        series = " ".join(f"{memory:.1f}" for memory in self.grown)
+        figure("memory of Neovim on the way", self.grown[-1], "MB", series)
 
 
 def _compare(

@@ -11,12 +11,11 @@ Not here: Neovim (tests/e2e/editor.py), what a CLI says (tests/servers), what a 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import tempfile
 import threading
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -28,6 +27,7 @@ from tests.support.neovim import LIMIT_S, wait_until
 __all__ = ["Live", "LoopThread"]
 
 T = TypeVar("T")
+C = TypeVar("C", claude.Client, copilot.Client)
 
 BOUND_S = 6 * LIMIT_S
 
@@ -80,7 +80,6 @@ class Live:
             self._stack.callback(self._loop.close)
             self.editor = Editor(self.folder, self.project, options=options, size=size)
             self._stack.callback(self.editor.stop)
-            self._pids = itertools.count(1)
             self.wait_served()
         except BaseException:
             self._stack.close()
@@ -110,17 +109,33 @@ class Live:
         return self._loop.start(coroutine)
 
     def claude(self) -> claude.Client:
-        """A Claude CLI that has connected."""
-        lock = self.editor.lock()
-        assert lock is not None
-        client = self.run(claude.dial(lock.port, lock.token))
-        self.run(client.greet(os.getpid()))
-        return client
+        """A Claude CLI that has connected; tried again while a host that was killed is replaced."""
+        return wait_until(lambda: self._attempt(self._claude), "a connection of Claude", BOUND_S)
 
     def copilot(self) -> copilot.Client:
-        """A Copilot CLI that has connected."""
-        client = copilot.Client(self.editor.wait_copilot_lock(), str(uuid.uuid4()), os.getpid())
-        self.run(client.greet())
+        """A Copilot CLI that has connected, in the same way."""
+        return wait_until(lambda: self._attempt(self._copilot), "a connection of Copilot", BOUND_S)
+
+    def _attempt(self, connect: Callable[[], Coroutine[Any, Any, C]]) -> C | None:
+        try:
+            return self.run(connect())
+        except (FileNotFoundError, ConnectionError):
+            return None
+
+    async def _claude(self) -> claude.Client:
+        lock = self.editor.lock()
+        if lock is None:
+            raise FileNotFoundError
+        client = await claude.dial(lock.port, lock.token)
+        await client.greet(os.getpid())
+        return client
+
+    async def _copilot(self) -> copilot.Client:
+        lock = self.editor.copilot_lock()
+        if lock is None:
+            raise FileNotFoundError
+        client = copilot.Client(lock, str(uuid.uuid4()), os.getpid())
+        await client.greet()
         return client
 
     def log(self) -> str:

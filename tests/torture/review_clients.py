@@ -23,6 +23,8 @@ __all__ = ["NUMBERS", "SHOWN", "ClientRules"]
 NUMBERS = st.integers(0, 10**6)
 """Picks one of what there is."""
 
+TABS = st.sampled_from("xy")
+
 SHOWN = (State.OPENING, State.PENDING)
 
 
@@ -90,7 +92,7 @@ class ClientRules(CountedMachine):
         if len(self._clients()) < 4:
             self.world.connect(agent)
 
-    @rule(number=NUMBERS, name=st.sampled_from(World.FILES), tab=st.sampled_from("xyz"))
+    @rule(number=NUMBERS, name=st.sampled_from(World.FILES), tab=TABS)
     def open_diff(self, number: int, name: str, tab: str) -> None:
         clients = self._clients()
         if not clients or len(self._undecided()) > 6:
@@ -118,7 +120,7 @@ class ClientRules(CountedMachine):
         owned = request.client.connected or client.agent == "claude"
         return request.accepted and request.client is not client and owned
 
-    @rule(number=NUMBERS, tab=st.sampled_from("xyz"))
+    @rule(number=NUMBERS, tab=TABS)
     def close_tab(self, number: int, tab: str) -> None:
         if not self._clients():
             return
@@ -164,9 +166,12 @@ class ClientRules(CountedMachine):
             self._are_decided(undecided)
 
     @rule(number=NUMBERS)
+    def disconnects(self, number: int) -> None:
+        # seldom: much is over then
+        if self._clients() and number % 3 == 0:
+            self.disconnect(number // 3)
+
     def disconnect(self, number: int) -> None:
-        if not self._clients():
-            return
         client = self._pick(number, self._clients())
         client.connected = False
         mine = self._requests(lambda request: request.client is client)

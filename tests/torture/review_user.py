@@ -105,7 +105,12 @@ class UserRules(ClientRules):
     def close_next_view_at_once(self) -> None:
         self.world.editor.breaking = True
 
-    @rule()
+    @rule(number=NUMBERS)
+    def closes_all_by_command(self, number: int) -> None:
+        # seldom: all is over then
+        if number % 3 == 0:
+            self.close_all_by_command()
+
     def close_all_by_command(self) -> None:
         world = self.world
         undecided = self._allow(world.requests, Rejected(RejectedBy.COMMAND))
@@ -162,10 +167,16 @@ class UserRules(ClientRules):
     @rule(seconds=st.sampled_from([0.06, 0.6, 3.0, 11.0, 11.0, TIMEOUT_S]))
     def time_passes(self, seconds: float) -> None:
         if not self.held:
-            for request in self._requests(lambda request: request.client.agent == "copilot"):
-                if self.world.loop.time() + seconds >= request.at_s + TIMEOUT_S:
-                    self._allow([request], Cancelled(CancelledBy.TIMEOUT))
+            late = self._requests(lambda request: request.is_late(self._now() + seconds))
+            self._allow(late, Cancelled(CancelledBy.TIMEOUT))
             self.world.loop.advance(seconds)
+            if not self.world.disk_is_slow:
+                late = self._requests(lambda request: request.is_late(self._now()))
+                seen = [request for request in late if not request.unseen]
+                assert not any(request.undecided for request in seen), "nobody decided in time"
+
+    def _now(self) -> float:
+        return self.world.loop.time()
 
     @rule()
     def hold(self) -> None:

@@ -106,6 +106,10 @@ class Request:
     def undecided(self) -> bool:
         return self.review is not None and self.review.undecided
 
+    def is_late(self, now_s: float) -> bool:
+        """Its client's diffs have a deadline, and it has passed."""
+        return self.client.agent == "copilot" and now_s >= self.at_s + TIMEOUT_S
+
     @property
     def accepted(self) -> bool:
         return self.review is not None and self.review.accepted
