@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 
 from tests.e2e.editor import Editor
 
-__all__ = ["ATTEMPTS", "PAGES", "SLOW", "Attempt", "Door", "Outcome", "doors", "knock"]
+__all__ = ["ATTEMPTS", "GIVE_UP_S", "PAGES", "SLOW", "Attempt", "Door", "Outcome", "doors", "knock"]
 
 CLAUDE_HEADER = "x-claude-code-ide-authorization"
 

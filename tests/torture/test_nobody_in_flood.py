@@ -20,7 +20,7 @@ import pytest
 from tests.e2e.editor import Editor
 from tests.support.eventually import eventually
 from tests.support.figures import Figure, Scale
-from tests.torture.attempts import Door, doors
+from tests.torture.attempts import GIVE_UP_S, Door, doors
 from tests.torture.flood import Flood
 from tests.torture.visits import visit
 
@@ -81,10 +81,10 @@ def quantile(ordered: list[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a round of attempts was like, and the quiet before it."""
+    """What a round of attempts was like, and the quiet before it: stalls, in order."""
 
-    idle_p999_ms: float
-    p999_ms: float
+    idle_ms: list[float]
+    busy_ms: list[float]
     ways_in_s: list[float]
     seconds: float
 
@@ -93,7 +93,7 @@ async def flooded(editor: Editor, found: list[Door], count: int) -> Passed:
     """Quiet, then attempts without a token while agents come and go."""
     editor.lua(READ_METER)
     # a measurement, not a wait for something
-    await asyncio.sleep(3)
+    await asyncio.sleep(2)
     idle = sorted(editor.lua(READ_METER))
     flood = Flood(found, count)
     ways_in_s = []
@@ -106,17 +106,14 @@ async def flooded(editor: Editor, found: list[Door], count: int) -> Passed:
     summary = flood.summary(60)
     assert summary["faults"] == []
     assert summary["attempts"] == count
-    assert summary["after_last_s"] < 1 + LOADED_S
-    assert summary["after_first_s"] < 5 + LOADED_S
-    return Passed(quantile(idle, 0.999), quantile(busy, 0.999), ways_in_s, summary["seconds"])
+    # by themselves; how soon is judged where nothing else runs (test_nobody_in.py)
+    assert summary["after_first_s"] < GIVE_UP_S / 2
+    return Passed(idle, busy, ways_in_s, summary["seconds"])
 
 
-@pytest.mark.parametrize("name", ["claude", "copilot", "gemini"])
-async def test_crowd(editor: Editor, name: str, figure: Figure) -> None:
-    """500 sockets that say nothing: an agent gets in beside them, and all are closed in time."""
-    door = next(door for door in doors(editor) if door.name == name)
-    host = editor.wait_host()
-    before, ways_in_s, most = sockets_of(host), [], 0
+async def crowded(door: Door, editor: Editor, figure: Figure) -> None:
+    """Agents come while so many sockets hang there and say nothing."""
+    ways_in_s = []
     async with visit(door, editor) as visitor:
         crowd = Flood([door], CROWD, "crowd")
         while not crowd.over:
@@ -124,19 +121,30 @@ async def test_crowd(editor: Editor, name: str, figure: Figure) -> None:
             async with visit(door, editor) as newcomer:
                 assert await newcomer.ask()
                 ways_in_s.append(time.monotonic() - asked_s)
-            most = max(most, sockets_of(host) - before)
             assert await visitor.ask()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
         summary = crowd.summary(30)
-    await eventually(lambda: sockets_of(host) <= before)
-    figure(f"{name}: sockets of the host beside a crowd", most, "", f"{CROWD} knock")
     tells = f"worst of {len(ways_in_s)}"
-    figure(f"{name}: an agent's way in beside a crowd", max(ways_in_s) * 1000, "ms", tells)
-    figure(f"{name}: one of a crowd stays", summary["longest_s"], "s", "the longest")
+    figure(f"{door.name}: an agent's way in beside a crowd", max(ways_in_s) * 1000, "ms", tells)
+    figure(f"{door.name}: one of a crowd stays", summary["longest_s"], "s", f"of {CROWD}")
     assert not summary["answered"]
-    assert CROWD / 10 < most < CROWD * 3 / 4, "the crowd was there, and was cut"
-    assert max(ways_in_s) < 1 + LOADED_S
+    assert max(ways_in_s) < 5
     assert summary["longest_s"] < 5 + LOADED_S
+
+
+async def test_crowd(editor: Editor, figure: Figure) -> None:
+    """500 silent sockets on each server: agents get in beside them, and all are closed in time."""
+    found = [door for door in doors(editor) if door.name != "qwen"]
+    host = editor.wait_host()
+    before, most = sockets_of(host), 0
+    crowds = asyncio.gather(*(crowded(door, editor, figure) for door in found))
+    while not crowds.done():
+        most = max(most, sockets_of(host) - before)
+        await asyncio.sleep(0.02)
+    await crowds
+    await eventually(lambda: sockets_of(host) <= before, 10)
+    figure("sockets of the host beside three crowds", most, "", f"{3 * CROWD} knock")
+    assert CROWD / 5 < most < CROWD * 2, "the crowds were there, and were cut"
 
 
 async def test_flood(
@@ -148,7 +156,7 @@ async def test_flood(
     async with contextlib.AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(visit(door, editor)) for door in found]
         # caches and pools fill once
-        await asyncio.to_thread(Flood(found, 500).summary, 120)
+        await asyncio.to_thread(Flood(found, scale(short=250, long=500)).summary, 120)
         screen, servers = editor.terminal.text(), editor.status()["servers"]
         memory = {"host": memory_mb(host), "Neovim": memory_mb(editor.pid)}
         logged = log.stat().st_size
@@ -165,16 +173,22 @@ async def test_flood(
     tells = f"{rounds * each} attempts in {sum(item.seconds for item in passed):.1f} s"
     for name, megabytes in growth.items():
         figure(f"growth of {name}", megabytes, "MB", f"{tells}, at most {MOST_GROWTH_MB}")
-    stall_ms = median(item.p999_ms - item.idle_p999_ms for item in passed)
-    idle_ms = median(item.idle_p999_ms for item in passed)
-    figure("p999 of the editor's stall, idle", idle_ms, "ms", f"median of {rounds} rounds")
-    figure("p999 of the editor's stall, more in a flood", stall_ms, "ms", tells)
+    # of the few that a short form has, p999 is a single one, which is the machine's
+    is_long = bool(request.config.getoption("--long"))
+    share, limit_ms = (0.999, 2.0) if is_long else (0.99, 20.0)
+    idle_ms = median(quantile(item.idle_ms, share) for item in passed)
+    more_ms = median(
+        quantile(item.busy_ms, share) - quantile(item.idle_ms, share) for item in passed
+    )
+    name = f"p{share * 1000:.0f} of the editor's stall"
+    figure(f"{name}, idle", idle_ms, "ms", f"median of {rounds} rounds")
+    figure(f"{name}, more in a flood", more_ms, "ms", f"{tells}, at most {limit_ms}")
     ways_in_s = [seconds for item in passed for seconds in item.ways_in_s]
     figure("an agent's way in during a flood", max(ways_in_s) * 1000, "ms", "the worst")
     grown = log.stat().st_size - logged
     figure("growth of the log", grown, "B", f"{tells}, {len(ways_in_s)} got in")
     assert max(growth.values()) <= MOST_GROWTH_MB
-    assert stall_ms <= (2.0 if request.config.getoption("--long") else 20.0)
+    assert more_ms <= limit_ms
     # nothing told, nothing asked, nothing moved
     assert editor.terminal.text() == screen
     assert editor.messages().strip() == ""

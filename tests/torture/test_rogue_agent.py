@@ -204,13 +204,13 @@ async def test_accepted(
     assert taken >= len(names) - 4
 
 
-async def test_other_schemes(editor: Editor, visitors: dict[str, Visitor]) -> None:
+async def test_other_schemes(editor: Editor, visitors: dict[str, Visitor], scale: Scale) -> None:
     """What is no path of this machine opens nothing: no buffer, no terminal, no connection."""
     channels = editor.lua("return #vim.api.nvim_list_chans()")
     for field in FIELDS:
         if not field.is_path or field.name == "old_file_path":
             continue
-        for scheme in SCHEMES:
+        for scheme in SCHEMES[:: scale(short=3, long=1)]:
             await try_field(visitors[field.agent], field, scheme, editor, "scheme")
             assert not is_run(editor), f"{field}: {scheme}"
     names = editor.lua("return vim.tbl_map(vim.api.nvim_buf_get_name, vim.api.nvim_list_bufs())")

@@ -18,6 +18,7 @@ import pytest
 
 from tests.e2e.editor import Editor
 from tests.support.eventually import eventually
+from tests.support.figures import Scale
 from tests.torture.attempts import doors
 from tests.torture.rogue import FIELDS
 from tests.torture.visits import Visitor, visit
@@ -31,7 +32,7 @@ DIAGNOSE = """
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def editor() -> Iterator[Editor]:
     with tempfile.TemporaryDirectory(prefix="rl-") as name:
         folder = Path(name).resolve()
@@ -115,6 +116,7 @@ async def test_do_not_share(editor: Editor, visitors: dict[str, Visitor]) -> Non
     editor.feed("ggV")
     heard = [visitor.heard for visitor in visitors.values()]
     await eventually(lambda: all("marker" in json.dumps(pushes) for pushes in heard), 20)
+    editor.feed("<Esc>")
     everything = json.dumps([said, heard])
     assert SECRET not in everything
     counts = re.findall(r"lineCount\W+(\d+)", everything)
@@ -149,7 +151,7 @@ async def test_modelines(editor: Editor, visitors: dict[str, Visitor]) -> None:
 
 
 async def test_code_is_asked_for_once_a_kernel(
-    editor: Editor, visitors: dict[str, Visitor]
+    editor: Editor, visitors: dict[str, Visitor], scale: Scale
 ) -> None:
     pytest.importorskip("ipykernel")
     project = editor.folder / "project"
@@ -159,7 +161,7 @@ async def test_code_is_asked_for_once_a_kernel(
     def asked() -> int:
         return editor.terminal.text().count("1: No")
 
-    for name in ("one.py", "two.py"):
+    for name in ("one.py", "two.py")[: scale(short=1, long=2)]:
         (project / name).write_text("# %%\n1\n")
         opened(editor, project / name)
         # several at once: one question
@@ -174,7 +176,7 @@ async def test_code_is_asked_for_once_a_kernel(
         assert (project / "ran").read_text() == "x" * 4
         (project / "ran").unlink()
         assert editor.mode() == "n"
-        # another notebook, another kernel: asked again
+    # another notebook, another kernel: asked again
     (project / "three.py").write_text("# %%\n1\n")
     opened(editor, project / "three.py")
     refused = asyncio.ensure_future(call("executeCode", bound_s=90, code=run))
