@@ -53,6 +53,9 @@ local function problem_with(path)
   local stat = uv.fs_stat(path)
   if stat and stat.type == "directory" then
     return "that is a folder: " .. path
+  elseif stat and stat.type ~= "file" then
+    -- Neovim would wait for what a pipe never says
+    return ("that is no file but a %s: %s"):format(stat.type, path)
   elseif not stat and not M.find(path) then
     return "there is no file " .. path
   end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,15 @@ def test_a_folder_or_nothing_is_refused(bed: Bed) -> None:
     args = {"preview": False, "make_frontmost": False}
     assert "folder" in bed.refusal("files.open", {"path": str(bed.project), **args})
     assert "no file" in bed.refusal("files.open", {"path": str(bed.project / "no"), **args})
+
+
+def test_what_is_no_file_is_refused(bed: Bed) -> None:
+    """A pipe would stop Neovim until somebody writes into it."""
+    pipe = bed.project / "pipe"
+    os.mkfifo(pipe)
+    args = {"preview": False, "make_frontmost": True, "select_to_end_of_line": False}
+    assert "fifo" in bed.refusal("files.open", {"path": str(pipe), **args})
+    assert "char" in bed.refusal("files.open", {"path": "/dev/zero", **args})
 
 
 def test_the_same_file_by_another_name_is_one_buffer(bed: Bed) -> None:

@@ -14,8 +14,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from agent_ide.review.reviews import Reviews
 from tests.servers import claude
-from tests.support.fake_editor import FakeEditor
 from tests.torture.frames import BINARY, TEXT, Socket, frame
 from tests.torture.requests import Site, site
 from tests.transports.http import Wire
@@ -81,7 +81,7 @@ def _mended(value: Any) -> Any:
 class Line(Protocol):
     """A client's session at a server."""
 
-    editor: FakeEditor
+    reviews: Reviews
 
     async def ask(self, text: bytes, answers: int | None = None) -> list[Any]:
         """Send one text; all that comes back for it. At least so many answers are waited for."""
@@ -93,7 +93,7 @@ class ClaudeLine:
     """Over a WebSocket, where an answer may come at any time: a ping tells that all is said."""
 
     def __init__(self, desk: claude.Desk, socket: Socket) -> None:
-        self.editor = desk.editor
+        self.reviews = desk.reviews
         self._desk, self._socket = desk, socket
         self._numbers = itertools.count()
 
@@ -129,7 +129,7 @@ class HttpLine:
     """A request for each text, on one connection while the server keeps it."""
 
     def __init__(self, at: Site, closing: Any) -> None:
-        self.editor = at.desk.editor
+        self.reviews = at.desk.reviews
         self._at, self._closing = at, closing
         self._wire: Wire | None = None
 

@@ -8,6 +8,7 @@ Not here: what follows (reviews.py). Polled, not notified: it is one stat of one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,10 +31,11 @@ FRESH_POLL_S = 0.5
 
 def look(path: str) -> Disk:
     """What there is at a path now."""
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError):
-        data = None
+    data = None
+    with contextlib.suppress(OSError, ValueError):
+        # a device never ends, and a pipe never begins
+        if os.path.isfile(path):
+            data = Path(path).read_bytes()
     return Disk(
         data,
         is_folder=os.path.isdir(path),
