@@ -21,7 +21,7 @@ from tests.e2e.process import editor_environment, running
 from tests.e2e.terminal import Terminal
 from tests.support.neovim import LIMIT_S, REPO, wait_until
 
-__all__ = ["START_S", "Editor", "Lock"]
+__all__ = ["START_S", "Editor", "Lock", "read_lock"]
 
 START_S = 6 * LIMIT_S
 """Neovim and its host start within this; on an idle machine they take less than a second."""
@@ -68,6 +68,15 @@ class Lock:
     content: dict[str, Any]
 
 
+def read_lock(path: Path) -> Lock | None:
+    """None when it has gone, or is half written."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return Lock(path, int(path.stem), content["authToken"], content["pid"], content)
+
+
 class Editor:
     """A running Neovim.
 
@@ -107,12 +116,19 @@ class Editor:
             cwd=project,
             size=size,
         )
+        self._address = socket
         try:
             self.nvim = _connect(socket)
         except BaseException:
             self.terminal.stop()
             raise
         self.pid: int = self.call("getpid")
+
+    def reconnect(self) -> None:
+        """Another Neovim has taken the place of this one, in the same terminal."""
+        self.nvim.close()
+        self.nvim = _connect(self._address)
+        self.pid = self.call("getpid")
 
     def __enter__(self) -> Self:
         return self
@@ -261,14 +277,7 @@ class Editor:
     def lock(self) -> Lock | None:
         """The lock file, None when there is none (or one half written)."""
         paths = sorted(self.lock_folder.glob("*.lock"))
-        if not paths:
-            return None
-        try:
-            content = json.loads(paths[0].read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return None
-        port = int(paths[0].stem)
-        return Lock(paths[0], port, content["authToken"], content["pid"], content)
+        return read_lock(paths[0]) if paths else None
 
     def copilot_lock(self) -> dict[str, Any] | None:
         """What the lock file for Copilot says, None when there is none (or one half written)."""

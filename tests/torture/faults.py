@@ -39,6 +39,8 @@ __all__ = [
     "Scene",
     "folders",
     "host_of",
+    "is_served_by",
+    "locks_in",
     "plugin_copy",
     "processes_of",
     "scene",
@@ -83,17 +85,7 @@ class Scene:
     async def is_served(self) -> bool:
         """Whether somebody who has read the lock file is let in and a tool answers."""
         lock = self.editor.lock()
-        if lock is None:
-            return False
-        with suppress(OSError, TimeoutError, WebSocketException):
-            async with asyncio.timeout(ADMITTED_S), _opened(lock) as connection:
-                for number, (method, params) in enumerate(_QUESTIONS):
-                    question = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-                    await connection.send(json.dumps(question))
-                    while (answer := json.loads(await connection.recv())).get("id") != number:
-                        pass
-                return "result" in answer and not answer["result"].get("isError")
-        return False
+        return lock is not None and await is_served_by(lock)
 
     async def served(self, limit_s: float = SERVED_S) -> None:
         """Wait until somebody is served."""
@@ -222,6 +214,30 @@ def scene(folder: Path, *, options: str = "", **start: Any) -> Iterator[Scene]:
 
 
 # -- what is there ------------------------------------------------------------------------------
+
+
+async def is_served_by(lock: Lock) -> bool:
+    """Whether somebody who has this lock is let in and a tool answers."""
+    with suppress(OSError, TimeoutError, WebSocketException):
+        async with asyncio.timeout(ADMITTED_S), _opened(lock) as connection:
+            for number, (method, params) in enumerate(_QUESTIONS):
+                question = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                await connection.send(json.dumps(question))
+                while (answer := json.loads(await connection.recv())).get("id") != number:
+                    pass
+            return "result" in answer and not answer["result"].get("isError")
+    return False
+
+
+def locks_in(folder: Path) -> list[list[Path]]:
+    """Discovery files below a home, by agent."""
+    home = folder / "home"
+    return [
+        list((home / ".claude/ide").glob("*.lock")),
+        list((home / ".copilot/ide").glob("*.lock")),
+        list((folder / "tmp/gemini/ide").glob("*.json")),
+        list((home / ".qwen/ide").glob("*.lock")),
+    ]
 
 
 def _opened(lock: Lock) -> connect:
