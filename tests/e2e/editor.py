@@ -139,7 +139,7 @@ class Editor:
     def stop(self) -> None:
         """End it, whatever it waits for."""
         host = self._last_host
-        with suppress(OSError):
+        with suppress(OSError, AssertionError):
             self.nvim.send("nvim_command", "qall!")
             wait_until(lambda: not running(self.pid), "Neovim's end", 2)
         self.nvim.close()
