@@ -1,7 +1,7 @@
 """Tool calls against a bare echo of the same sizes, and the way of a key press to the agent.
 
-Owns:     which tools are called, and what the host weighs after them.
-Not here: the turns with the bare echo (against.py), many calls at once (clients.py).
+Owns:     which tools are called.
+Not here: the turns with the bare echo (against.py), many calls at once (clients.py), memory.
 """
 
 from __future__ import annotations
@@ -27,11 +27,8 @@ FROM_NEOVIM_P50 = 2.2
 def rows(short: bool = False) -> list[Row]:
     calls = SHORT_CALLS if short else CALLS
     with Desk() as desk:
-        start = Row("memory of the host after start", desk.host_rss_mb(), "MB", 45.0)
         found = asyncio.run(_from_state(desk, calls))
         found.append(asyncio.run(_key_to_push(desk, SHORT_MOVES if short else MOVES)))
-        found += [start, Row("memory of the host after the calls", desk.host_rss_mb(), "MB", 60.0)]
-        found.append(Row("memory of Neovim after the calls", desk.neovim_rss_mb(), "MB", None))
     # nothing is pushed, so what is selected is asked for with each call
     with Desk(options="{ track_selection = false }") as desk:
         return [*found, *asyncio.run(_from_neovim(desk, calls))]

@@ -103,6 +103,16 @@ class WebSocketLine:
                 return payload
 
     async def _message(self) -> bytes:
+        whole = b""
+        while True:
+            is_last, payload = await self._frame()
+            if is_last and not whole:
+                return payload
+            whole += payload
+            if is_last:
+                return whole
+
+    async def _frame(self) -> tuple[bool, bytes]:
         try:
             kind, length = await self._reader.readexactly(2)
             if length == 126:
@@ -114,7 +124,7 @@ class WebSocketLine:
             raise ConnectionError("the server has closed") from None
         if kind == 0x88:
             raise ConnectionError(f"the server closes: {payload!r}")
-        return payload
+        return kind & 0x80 != 0, payload
 
     def close(self) -> None:
         self._writer.write(CLOSE_FRAME)

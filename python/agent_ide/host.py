@@ -172,9 +172,11 @@ class Host:
         review = self._reviews.by_id(int(payload["id"]))
         match payload["event"]:
             case "accept":
-                text = self._editor.unpack_text(payload)
-                if review is not None:
-                    await self._reviews.accept(review, text)
+                if review is None:
+                    self._editor.unpack_text(payload)  # its file goes
+                else:
+                    # not held here: it may be large
+                    await self._reviews.accept(review, self._editor.unpack_text(payload))
             case "reject" if review is not None:
                 self._reviews.reject(review)
             case "show" if review is not None:

@@ -288,8 +288,10 @@ class McpSession:
         spec = self._tools.get(params.name)
         if spec is None:
             raise RpcError.invalid_params(f"unknown tool: {params.name[:200]}")
-        raw = bytes(params.arguments).strip()
-        return ToolCall(request.id, spec, spec.read(b"{}" if raw == b"null" else raw), exchange)
+        # read where they stand: large ones are not copied
+        raw = memoryview(params.arguments)
+        arguments = spec.read(b"{}" if bytes(raw[:8]).strip() == b"null" else raw)
+        return ToolCall(request.id, spec, arguments, exchange)
 
     def _cancel(self, exchange: Exchange, params: bytes) -> None:
         try:

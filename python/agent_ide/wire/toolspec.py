@@ -54,7 +54,7 @@ class ToolSpec:
             **self.extras,
         }
 
-    def read(self, arguments: bytes) -> msgspec.Struct:
+    def read(self, arguments: bytes | memoryview) -> msgspec.Struct:
         """The arguments, typed.
 
         Raises:
