@@ -117,25 +117,32 @@ def pins(cell: Cell, folder: Path) -> Path:
     # uv keeps the pins that the output file holds already
     shutil.copy(DEV_LOCK, listed)
     command: list[str | Path] = [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
-    command += ["--python", sys.executable, ROOT / "pyproject.toml", "--extra", "dev"]
+    command += ["--python", python_for_venvs()[0], ROOT / "pyproject.toml", "--extra", "dev"]
     command += ["--extra", "notebook", "--constraint", cells_own, "--output-file", listed]
     check(command, f"these versions do not go together: {dict(cell.libraries)}")
     return listed
 
 
+def python_for_venvs() -> tuple[str, str]:
+    """What uv calls the Python to use, and its version: this one, unless it is too new."""
+    last = declared()["newest_python"]
+    if sys.version_info[:2] > tuple(map(int, last.split("."))):
+        return last, last
+    return os.path.realpath(sys.executable), ".".join(map(str, sys.version_info[:2]))
+
+
 def python_of(cell: Cell) -> Path:
     """The interpreter of the cell's venv, which is built unless it is there."""
-    ours = "py" + ".".join(map(str, sys.version_info[:2]))
+    base, version = python_for_venvs()
     tools = hashlib.sha256(DEV_LOCK.read_bytes()).hexdigest()[:8]
-    libraries = [f"{name}{version}" for name, version in cell.libraries.items()]
-    venv = cache_dir() / "matrix" / "-".join([ours, *libraries, tools])
+    libraries = [f"{name}{number}" for name, number in cell.libraries.items()]
+    venv = cache_dir() / "matrix" / "-".join([f"py{version}", *libraries, tools])
     if venv.is_dir():
         return venv / "bin/python"
     print(f"building {venv}", file=sys.stderr, flush=True)
     venv.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=venv.parent) as folder:
         fresh = Path(folder) / "venv"
-        base = os.path.realpath(sys.executable)
         check([UV, "venv", "--quiet", "--python", base, fresh], "no venv could be made")
         install: list[str | Path] = [UV, "pip", "install", "--quiet", "--python"]
         # no compiler: a library that has no wheel for this Python is not in the matrix
