@@ -39,6 +39,24 @@ def test_a_changed_proposal_is_kept_when_withdrawn(bed: Reviews) -> None:
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_clock_that_was_set_back_makes_nothing_old(bed: Reviews) -> None:
+    """Only so many are kept, and the oldest goes first: never the one of just now."""
+    add = """
+      local name = ...
+      require("agent_ide.diff.kept").add({ path = "/" .. name, tab_name = name }, "text")
+    """
+    bed.nvim.lua(add, "first")
+    (first,) = kept(bed)
+    future = Path(first["file"]).parent
+    for number in range(50):
+        copy = future / f"{4_000_000_000 + number:012d}-000000"
+        copy.write_bytes(Path(first["file"]).read_bytes())
+        copy.chmod(0o600)
+    for name in ("one", "two", "three"):
+        bed.nvim.lua(add, name)
+    assert [entry["tab_name"] for entry in kept(bed)][:4] == ["three", "two", "one", "first"]
+
+
 @pytest.mark.parametrize("reason", ["accepted", "rejected"])
 def test_not_after_a_verdict(bed: Reviews, reason: str) -> None:
     bed.show()

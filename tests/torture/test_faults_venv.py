@@ -50,6 +50,8 @@ async def test_a_broken_venv_is_built_anew(
     (programs / "uv").symlink_to(Path(sys.prefix) / "bin/uv")
     env = {
         "PATH": f"{programs}:/usr/bin:/bin",
+        # no other than the plugin's own
+        "AGENT_IDE_DEV_PYTHON": "",
         "UV_OFFLINE": "1",
         "UV_CACHE_DIR": str(short_folder / "uv"),
     }

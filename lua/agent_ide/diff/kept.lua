@@ -8,6 +8,8 @@ local uv = vim.uv
 
 --- The oldest go first.
 local MOST = 50
+--- Seconds and microseconds; sorted, the newest is last.
+local NAME = "%012d-%06d"
 
 ---@class agent_ide.diff.Kept
 ---@field path string the file that the proposal was for
@@ -62,7 +64,12 @@ function M.add(request, text)
   for i = 1, #names - MOST + 1 do
     uv.fs_unlink(vim.fs.joinpath(folder(), names[i]))
   end
-  local file = vim.fs.joinpath(folder(), ("%012d-%06d"):format(seconds, micros))
+  local name, newest = NAME:format(seconds, micros), names[#names]
+  if newest and name <= newest then
+    -- the clock was set back: what comes now must not be taken for the oldest
+    name = NAME:format(tonumber(newest:match("^%d+")) + 1, 0)
+  end
+  local file = vim.fs.joinpath(folder(), name)
   if not write_private(file, vim.json.encode(entry) .. "\n" .. text) then
     entry.text = text
     table.insert(unwritten, entry)
