@@ -7,10 +7,11 @@ Not here: what is said (texts.py and the tests).
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ from tests.torture.frames import BINARY, TEXT, Socket, frame
 from tests.torture.requests import Site, site
 from tests.transports.http import Wire
 
-__all__ = ["SERVERS", "Line", "Number", "connect", "read"]
+__all__ = ["SERVERS", "ClaudeLine", "Line", "Number", "connect", "read"]
 
 SERVERS = ("claude", "copilot", "gemini")
 
@@ -81,8 +82,6 @@ def _mended(value: Any) -> Any:
 class Line(Protocol):
     """A client's session at a server."""
 
-    reviews: Reviews
-
     async def ask(self, text: bytes, answers: int | None = None) -> list[Any]:
         """Send one text; all that comes back for it. At least so many answers are waited for."""
 
@@ -92,10 +91,16 @@ class Line(Protocol):
 class ClaudeLine:
     """Over a WebSocket, where an answer may come at any time: a ping tells that all is said."""
 
-    def __init__(self, desk: claude.Desk, socket: Socket) -> None:
-        self.reviews = desk.reviews
-        self._desk, self._socket = desk, socket
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
         self._numbers = itertools.count()
+
+    @classmethod
+    async def dial(cls, port: int, token: str) -> ClaudeLine:
+        """To whichever Claude server listens there."""
+        it = cls(await Socket.connect(port, f"{claude.HEADER}: {token}"))
+        assert await it.ask(json.dumps(HELLO).encode(), answers=1)
+        return it
 
     async def ask(self, text: bytes, answers: int | None = None) -> list[Any]:
         mark = f"mark {next(self._numbers)}"
@@ -122,15 +127,13 @@ class ClaudeLine:
 
     async def close(self) -> None:
         await self._socket.end()
-        await self._desk.close()
 
 
 class HttpLine:
     """A request for each text, on one connection while the server keeps it."""
 
-    def __init__(self, at: Site, closing: Any) -> None:
-        self.reviews = at.desk.reviews
-        self._at, self._closing = at, closing
+    def __init__(self, at: Site) -> None:
+        self._at = at
         self._wire: Wire | None = None
 
     async def ask(self, text: bytes, answers: int | None = None) -> list[Any]:
@@ -153,20 +156,21 @@ class HttpLine:
     async def close(self) -> None:
         if self._wire is not None:
             await self._wire.close()
-        await self._closing.__aexit__(None, None, None)
 
 
-async def connect(name: str, folder: Path) -> Line:
-    """A session at one of `SERVERS`; `folder` has a short path."""
+@asynccontextmanager
+async def connect(name: str, folder: Path) -> AsyncIterator[tuple[Line, Reviews]]:
+    """A session at one of `SERVERS`, and the reviews there; `folder` has a short path."""
     line: Line
     if name == "claude":
         desk = claude.Desk(folder)
         await desk.server.start()
-        token = f"{claude.HEADER}: {desk.lock()['authToken']}"
-        line = ClaudeLine(desk, await Socket.connect(desk.port(), token))
-        assert await line.ask(json.dumps(HELLO).encode(), answers=1)
-    else:
-        closing = site(name, folder)
-        line = HttpLine(await closing.__aenter__(), closing)
-    await asyncio.sleep(0)
-    return line
+        line = await ClaudeLine.dial(desk.port(), desk.lock()["authToken"])
+        yield line, desk.reviews
+        await line.close()
+        await desk.close()
+        return
+    async with site(name, folder) as at:
+        line = HttpLine(at)
+        yield line, at.desk.reviews
+        await line.close()

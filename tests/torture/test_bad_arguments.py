@@ -132,15 +132,15 @@ def caller(
     request: pytest.FixtureRequest, short_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> Iterator[Caller]:
     with asyncio.Runner() as runner:
-        line = runner.run(connect(request.param, short_folder))
-        it = Caller(runner, line, line.reviews)
+        place = connect(request.param, short_folder)
+        it = Caller(runner, *runner.run(place.__aenter__()))
         yield it
         it.user.cancel()
 
         async def end() -> None:
             with suppress(asyncio.CancelledError):
                 await it.user
-            await line.close()
+            await place.__aexit__(None, None, None)
 
         runner.run(end())
         assert faults(caplog) == []

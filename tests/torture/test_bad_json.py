@@ -40,8 +40,8 @@ NO_JSON: Expected = (None, {-32700})
 class Talk:
     """One line to a server, and the loop in which both live."""
 
-    def __init__(self, runner: asyncio.Runner, line: Line) -> None:
-        self._runner, self.line = runner, line
+    def __init__(self, runner: asyncio.Runner, line: Line, server: str) -> None:
+        self._runner, self.line, self.server = runner, line, server
 
     def ask(self, text: bytes | str, answers: int | None = None) -> list[Any]:
         data = text.encode() if isinstance(text, str) else text
@@ -53,12 +53,13 @@ def talk(
     request: pytest.FixtureRequest, short_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> Iterator[Talk]:
     with asyncio.Runner() as runner:
-        line = runner.run(connect(request.param, short_folder))
+        place = connect(request.param, short_folder)
+        line, _ = runner.run(place.__aenter__())
         runner.run(line.ask(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', 1))
         before = runner.run(_tasks())
-        yield Talk(runner, line)
+        yield Talk(runner, line, request.param)
         assert runner.run(_tasks()) == before, "a task has died, or goes on"
-        runner.run(line.close())
+        runner.run(place.__aexit__(None, None, None))
         assert faults(caplog) == []
 
 
@@ -115,8 +116,7 @@ def test_any_message(talk: Talk, scale: Scale, figure: Figure) -> None:
         check(text, talk.ask(text, len(expected(text))))
 
     one()
-    name = type(talk.line).__name__
-    figure(f"messages of any shape, {name}", count, "", f"growth {growth.look():.1f} MB")
+    figure(f"messages of any shape to {talk.server}", count, "", f"growth {growth.look():.1f} MB")
 
 
 def test_any_json(talk: Talk, scale: Scale, figure: Figure) -> None:
@@ -128,7 +128,7 @@ def test_any_json(talk: Talk, scale: Scale, figure: Figure) -> None:
         check(text, talk.ask(text, len(expected(text))))
 
     one()
-    figure(f"JSON of any shape, {type(talk.line).__name__}", count)
+    figure(f"JSON of any shape to {talk.server}", count)
 
 
 DEEP = {
