@@ -1,8 +1,8 @@
 """Nothing that lasts is measured with a clock that can be set: a rule on the source.
 
-The wall clock jumps (a laptop wakes, NTP, the user). Durations, deadlines and orders come from the
-loop, time.monotonic() and vim.uv.now()/hrtime(), which do not. Who reads the wall clock all the same
-is listed here, with what it is for.
+The wall clock jumps (a laptop wakes, NTP, the user). Durations, deadlines and orders come from
+the loop, time.monotonic() and vim.uv.now()/hrtime(), which do not. Who reads the wall clock all
+the same is listed here, with what it is for.
 """
 
 from __future__ import annotations

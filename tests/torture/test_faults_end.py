@@ -59,7 +59,7 @@ async def test_what_was_accepted_reaches_the_agent(end: str, scale: Scale, figur
         sizes = sizes[:1]
     count = 0
     for size in sizes:
-        for folder in folders(scale(short=1, long=10)):
+        for folder in folders(scale(short=1, long=3)):
             text = "one\n2\n" + "x" * SIZES[size] + "\n"
             with scene(folder) as it:
                 client, request = await review(it, text)
@@ -111,7 +111,7 @@ def quit_ms(folder: Path, options: str) -> float:
 
 def test_the_host_costs_no_time_when_quitting(scale: Scale, figure: Figure) -> None:
     with_host, without = [], []
-    for folder in folders(scale(short=3, long=25)):
+    for folder in folders(scale(short=3, long=20)):
         without.append(quit_ms(_below(folder, "0"), "auto_start = false"))
         with_host.append(quit_ms(_below(folder, "1"), ""))
     added = median(with_host) - median(without)

@@ -36,7 +36,9 @@ async def test_a_host_that_ends_comes_back(
     number: signal.Signals, scale: Scale, figure: Figure
 ) -> None:
     away = []
-    for folder in folders(scale(short=2 if number == signal.SIGKILL else 1, long=50)):
+    for folder in folders(
+        scale(short=2, long=50) if number == signal.SIGKILL else scale(short=1, long=20)
+    ):
         with scene(folder) as it:
             pid = it.host()
             before = it.editor.lock()
@@ -109,7 +111,7 @@ async def test_a_laptop_sleeps(short_folder: Path, scale: Scale, figure: Figure)
         it.editor.wait_clients(1)
         heard = len(agent.heard)
         with stopped(it.editor.terminal.pid, it.editor.pid, pid):
-            await asyncio.sleep(scale(short=2, long=150))
+            await asyncio.sleep(scale(short=2, long=120))
         begin = time.monotonic()
         await agent.json("getWorkspaceFolders")
         tell(figure, "both stood still (after they go on)", [time.monotonic() - begin])
@@ -127,7 +129,7 @@ async def test_modules_loaded_anew_end_the_old_host(
     """An update of the plugin, and its manager loads it anew: one host, of the new version."""
     root = plugin_copy(short_folder)
     away = []
-    for folder in folders(scale(short=1, long=20)):
+    for folder in folders(scale(short=1, long=10)):
         with scene(folder, root=root) as it:
             pid = it.host()
             before = it.editor.lock()
