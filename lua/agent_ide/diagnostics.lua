@@ -76,6 +76,10 @@ end
 --- Report one buffer; one that is gone, renamed or not to be shared is clean under its old path.
 ---@param buf integer
 local function report(buf)
+  local has_any = api.nvim_buf_is_valid(buf) and next(vim.diagnostic.count(buf)) ~= nil
+  if not has_any and not reported[buf] then
+    return
+  end
   local share = require("agent_ide.share")
   local path = share.file(buf)
   path = path and share.allowed(path) and path or nil
