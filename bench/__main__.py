@@ -3,22 +3,29 @@
 python -m bench                   all parts
 python -m bench start calls       some
 python -m bench --short           fewer runs; fails when a ratio is far outside its budget
+python -m bench other --port P --token T      another server of Claude Code's IDE protocol
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import time
 
 from bench import report
+from bench.against import Place
+from bench.editor import TOKEN_HEADER
+from bench.other import Unanswered, measure_server
 from bench.parts import PARTS, Measured, Part, measure
 from bench.table import print_table
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["other"]:
+        return other(arguments[1:])
     parser = argparse.ArgumentParser(prog="bench")
-    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join([*PARTS, "other"]))
     parser.add_argument("--short", action="store_true", help="fewer runs; fails far outside")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.parts if name not in PARTS]
@@ -28,6 +35,35 @@ def main(arguments: list[str]) -> int:
     if options.short:
         parts = [part for part in parts if part.short_bound_s is not None]
     return run(parts, options.short)
+
+
+def other(arguments: list[str]) -> int:
+    """Measure a server that runs; 1 when there is none, or some row failed."""
+    parser = argparse.ArgumentParser(prog="bench other")
+    parser.add_argument("--port", type=int, required=True, help="on 127.0.0.1")
+    parser.add_argument("--token", help="goes out in Claude Code's header")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME:VALUE", help="one more; repeatable"
+    )
+    parser.add_argument("--short", action="store_true", help="fewer calls")
+    options = parser.parse_args(arguments)
+    headers = {TOKEN_HEADER: options.token} if options.token else {}
+    for header in options.header:
+        name, colon, value = header.partition(":")
+        if not colon:
+            parser.error(f"{header!r} is no header: NAME:VALUE")
+        headers[name.strip()] = value.strip()
+    facts = report.machine()
+    try:
+        rows, errors = asyncio.run(measure_server(Place(options.port, headers), options.short))
+    except Unanswered as error:
+        _say(f"port {options.port}: {error}")
+        return 1
+    print_table(rows)
+    report.write(report.REPO / "build" / "bench-other.json", rows, facts, errors)
+    for name, error in errors.items():
+        _say(f"{name}: {error}")
+    return 1 if errors else 0
 
 
 def run(parts: list[Part], short: bool) -> int:

@@ -17,7 +17,7 @@ from bench.desk import Desk
 from bench.lines import Line, tool_call
 from bench.table import Row
 
-__all__ = ["many_clients", "pipelined", "rows"]
+__all__ = ["many_clients", "pipelined", "pipelined_once", "rows"]
 
 IN_FLIGHT = 1000
 CLIENTS = 100
@@ -45,13 +45,13 @@ async def pipelined(both: Both, rounds: int, in_flight: int = IN_FLIGHT) -> Row:
     """So many calls sent before the first answer is read."""
     ours, bare = [], []
     for _ in range(rounds):
-        ours.append(await _pipelined(both.ours, both.tool, in_flight))
-        bare.append(await _pipelined(both.bare, both.tool, in_flight))
+        ours.append(await pipelined_once(both.ours, both.tool, in_flight))
+        bare.append(await pipelined_once(both.bare, both.tool, in_flight))
     name = f"{both.tool}, {in_flight} in flight: throughput of a bare echo"
     return _row(name, in_flight, ours, bare)
 
 
-async def _pipelined(line: Line, tool: str, count: int) -> float:
+async def pipelined_once(line: Line, tool: str, count: int) -> float:
     calls = b"".join(line.framed(tool_call(number + 1, tool)) for number in range(count))
     begin = time.perf_counter()
     line.write(calls)

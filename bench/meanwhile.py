@@ -59,14 +59,20 @@ def texts(size_bytes: int, fox: str = "fox") -> tuple[str, str]:
     return "".join(lines).replace("fox", fox), "".join(changed).replace("fox", fox)
 
 
-async def shown(desk: Desk) -> int:
-    """Wait for a review's view; its id. Asked from a thread: a stall of Neovim is none of ours."""
-    return int(await _until(lambda: _pending(desk)))
+async def shown(desk: Desk, after: int = 0) -> int:
+    """Wait for the view of a review; its id.
+
+    Asked from a thread: a stall of Neovim is none of ours.
+
+    Args:
+        after: the id of the one before, which Neovim may still call pending after its verdict.
+    """
+    return int(await _until(lambda: _pending(desk, after)))
 
 
-def _pending(desk: Desk) -> int | None:
+def _pending(desk: Desk, after: int) -> int | None:
     states = desk.editor.lua(STATES)
-    return next((number for number, state in states if state == "pending"), None)
+    return next((id for id, state in states if state == "pending" and id > after), None)
 
 
 async def _until(look: Callable[[], Any]) -> Any:
@@ -86,10 +92,12 @@ async def _beside(desk: Desk, runs: int) -> list[Row]:
     call = open_diff(desk, opener, *texts(SIZE_BYTES))
     idle = await _paced(other, asyncio.sleep(IDLE_S))
     busy: list[float] = []
+    last = 0
     for _ in range(runs):
         opener.write(call)
-        busy += await _paced(other, shown(desk))
-        await decide(desk, await shown(desk), "reject")
+        busy += await _paced(other, shown(desk, last))
+        last = await shown(desk, last)
+        await decide(desk, last, "reject")
         await answered(opener)
     other.close()
     opener.close()

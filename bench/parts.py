@@ -3,7 +3,7 @@
 Owns:     which parts there are, how long each may take, what becomes of one that hangs or fails.
 Not here: what a part measures (its module: `rows(short)`, a list of rows).
 
-python -m bench.parts NAME OUT [--short]     what the process of one part is
+python -m bench.parts MODULE OUT BOUND [--short]     what the process of one part is
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ END_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One module of bench/ with a function `rows`.
+    """One module with a function `rows`.
 
+    module:        bench.NAME unless said.
     bound_s:       what it may take at most; several times what it does take.
     short_bound_s: the same for its short form; None: it has none.
     """
@@ -40,20 +41,22 @@ class Part:
     name: str
     bound_s: float = 300.0
     short_bound_s: float | None = None
+    module: str = ""
 
 
 PARTS = {
     part.name: part
     for part in (
-        Part("start", short_bound_s=60.0),
-        Part("calls", short_bound_s=60.0),
-        Part("clients", short_bound_s=60.0),
-        Part("meanwhile", short_bound_s=60.0),
+        Part("start", short_bound_s=120.0),
+        Part("calls", short_bound_s=120.0),
+        Part("clients", short_bound_s=120.0),
+        Part("meanwhile", short_bound_s=120.0),
+        Part("growth", short_bound_s=120.0),
         Part("diffs", bound_s=600.0),
-        Part("moves", short_bound_s=60.0),
-        Part("selections", short_bound_s=60.0),
-        Part("diagnostics", short_bound_s=60.0),
-        Part("memory", short_bound_s=60.0),
+        Part("moves", short_bound_s=120.0),
+        Part("selections", short_bound_s=120.0),
+        Part("diagnostics", short_bound_s=120.0),
+        Part("memory", short_bound_s=120.0),
     )
 }
 
@@ -85,7 +88,8 @@ def measure(part: Part, short: bool) -> Measured:
     assert bound_s is not None, f"{part.name} has no short form"
     with tempfile.TemporaryDirectory(prefix="aib") as folder:
         out = Path(folder) / "rows.json"
-        command = [sys.executable, "-m", "bench.parts", part.name, str(out), str(bound_s)]
+        module = part.module or f"bench.{part.name}"
+        command = [sys.executable, "-m", "bench.parts", module, str(out), str(bound_s)]
         # a session of its own: what it has started can be ended with it
         process = subprocess.Popen(
             [*command, *(["--short"] if short else [])], cwd=REPO, start_new_session=True
@@ -115,11 +119,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _main(arguments: Iterable[str]) -> None:
-    name, out, bound_s, *rest = arguments
+    name, out, bound_s, *short = arguments
     # says where it hangs, just before it is ended
     faulthandler.dump_traceback_later(0.95 * float(bound_s))
-    module = importlib.import_module(f"bench.{name}")
-    rows = module.rows(short=True) if rest else module.rows()
+    module = importlib.import_module(name)
+    rows = module.rows(short=True) if short else module.rows()
     Path(out).write_text(json.dumps(rows_to_json(rows)), encoding="utf-8")
 
 
