@@ -93,9 +93,13 @@ torture: deps-dev cli ## Hostile input and faults, the long form: about half an 
 soak: deps-dev ## A day of work in ten minutes, and what it leaves; MINUTES=60 takes longer
 	SOAK_MINUTES=$(or $(MINUTES),10) $(PYTEST) tests/soak --long
 
-.PHONY: bench
-bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part
+# about ten minutes, and two; figures also in build/bench.json
+.PHONY: bench bench-short
+bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part, ARGS="other --port ..." another server
 	$(PY) -m bench $(ARGS)
+
+bench-short: deps-dev ## The same with fewer runs; fails where a ratio is far outside its budget
+	$(PY) -m bench --short $(ARGS)
 
 check: lint types doc-check test ## What CI runs
 
