@@ -16,6 +16,8 @@ local WINDOW_MS = 60 * 1000
 local STOP_MS = 2000
 --- How long Neovim's end waits for it; it takes some milliseconds.
 local EXIT_MS = 1500
+--- How long a hello may be on its way.
+local HELLO_MS = 20
 local STDERR_LINES = 20
 
 --- glibc learns from the first large text to keep memory of that size for itself. With this it gives
@@ -241,7 +243,11 @@ function M.stop_on_exit()
     require("agent_ide.rpc").notify("stop", { now = true })
     -- one that stands still would not hear it
     uv.kill(pid, "sigcont")
-    if vim.fn.jobwait({ job }, EXIT_MS)[1] == -1 then
+    -- one that has not said hello has no files and nothing to finish, but imports for a while
+    local is_up = vim.wait(HELLO_MS, function()
+      return state.greeted
+    end, 1)
+    if not is_up or vim.fn.jobwait({ job }, EXIT_MS)[1] == -1 then
       uv.kill(pid, "sigkill")
     end
   end
