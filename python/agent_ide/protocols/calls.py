@@ -23,7 +23,7 @@ def begin(
     """Start a call; what to send once its exchange is complete.
 
     What is answered from state is answered here and now: a task, a deadline and two turns of the
-    loop would take longer than the answer (doc/decisions/007).
+    loop would take longer than the answer (doc/decisions/010).
     """
     try:
         result = run(call)

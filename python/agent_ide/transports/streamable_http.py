@@ -57,7 +57,7 @@ LINGER_S = 0.5
 
 AT_ONCE_S = 0.05
 """What is answered by then goes out in one write, head and all: three writes take twice as long
-(doc/decisions/007). Later the head goes ahead, so that no client thinks that nothing comes."""
+(doc/decisions/010). Later the head goes ahead, so that no client thinks that nothing comes."""
 
 SERVED_BY = {"Server": "agent_ide"}
 """In place of aiohttp's own header, which tells every version."""
