@@ -178,10 +178,15 @@ async def test_diffs_that_the_user_has_switched_off_stay_in_the_terminal(
     await desk.close()
 
 
-async def test_a_path_that_is_none_is_no_error(desk: Desk, client: Client) -> None:
-    await client.open_diff("relative.txt", "x\n")
-    desk.reviews.reject(await desk.review("relative.txt"))
-    assert await client.hears("diffRejected") == {"filePath": "relative.txt"}
+@pytest.mark.parametrize("path", ["relative.txt", "term://ls", "a\0b", ""])
+async def test_a_path_that_is_none_is_no_error(desk: Desk, client: Client, path: str) -> None:
+    """It is no file to Neovim either: its user is told, the CLI asks in its terminal."""
+    await client.open_diff(path, "x\n")
+    await eventually(lambda: bool(desk.editor.notes))
+    assert "it is no absolute path of a file" in desk.editor.notes[0]
+    assert desk.reviews.open() == []
+    assert await client.close_diff(path) == {"content": "x\n"}
+    await quiet(desk, client)
 
 
 async def test_an_orphan_is_freed_by_the_next_diff(desk: Desk, client: Client, path: Path) -> None:
