@@ -57,6 +57,24 @@ def test_a_clock_that_was_set_back_makes_nothing_old(bed: Reviews) -> None:
     assert [entry["tab_name"] for entry in kept(bed)][:4] == ["three", "two", "one", "first"]
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_what_was_accepted_and_not_written_outlives_the_host(bed: Reviews, written: bool) -> None:
+    """Its client has let it go: only the host would see that it is not written."""
+    bed.show()
+    bed.nvim.feed("Gomine<Esc>:w<CR>")
+    text = bed.wait_accepted()
+    bed.close("accepted")
+    bed.is_gone()
+    if written:
+        bed.file.write_text(text)
+    bed.nvim.lua("require('agent_ide.diff').host_gone()")
+    assert [Path(entry["file"]).read_text().endswith(text) for entry in kept(bed)] == (
+        [] if written else [True]
+    )
+    bed.nvim.lua("require('agent_ide.diff').host_gone()")
+    assert len(kept(bed)) == (0 if written else 1), "once is enough"
+
+
 @pytest.mark.parametrize("reason", ["accepted", "rejected"])
 def test_not_after_a_verdict(bed: Reviews, reason: str) -> None:
     bed.show()

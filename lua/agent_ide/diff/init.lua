@@ -87,13 +87,19 @@ local function drop(shown)
   end
 end
 
+---@param request agent_ide.diff.Request
+---@param typed string
+local function keep_text(request, typed)
+  kept.add(request, typed)
+  local name = vim.fs.basename(request.path)
+  notify.show(("what you changed in the proposal for %s is kept: :AgentIde recover"):format(name))
+end
+
 --- What the user typed outlives the review, unless a verdict has used it.
 ---@param shown agent_ide.diff.Shown
 local function keep(shown)
   if shown.proposal:is_changed() then
-    kept.add(shown.request, shown.proposal:text())
-    local name = vim.fs.basename(shown.request.path)
-    notify.show(("what you changed in the proposal for %s is kept: :AgentIde recover"):format(name))
+    keep_text(shown.request, shown.proposal:text())
   end
 end
 
@@ -106,6 +112,8 @@ local function close(shown, reason)
   end
   if reason == "withdrawn" then
     keep(shown)
+  elseif reason == "accepted" and shown.proposal:is_changed() then
+    require("agent_ide.diff.let_go").add(shown.request, shown.proposal:text())
   end
   views.close(shown)
   drop(shown)
@@ -388,6 +396,7 @@ function M.host_gone()
   for _, shown in pairs(vim.tbl_extend("keep", {}, reviews)) do
     M.close({ id = shown.request.id, reason = "withdrawn" }, function() end)
   end
+  require("agent_ide.diff.let_go").host_gone(keep_text)
 end
 
 return M
