@@ -20,6 +20,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from websockets.exceptions import ConnectionClosed
+
 from tests.e2e.editor import Editor
 from tests.servers import claude, copilot
 from tests.support.neovim import LIMIT_S, wait_until
@@ -119,23 +121,28 @@ class Live:
     def _attempt(self, connect: Callable[[], Coroutine[Any, Any, C]]) -> C | None:
         try:
             return self.run(connect())
-        except (FileNotFoundError, ConnectionError):
+        except (OSError, EOFError, ConnectionClosed, TimeoutError):
             return None
 
     async def _claude(self) -> claude.Client:
         lock = self.editor.lock()
         if lock is None:
             raise FileNotFoundError
-        client = await claude.dial(lock.port, lock.token)
-        await client.greet(os.getpid())
-        return client
+        return await self._greeted(await claude.dial(lock.port, lock.token), os.getpid())
 
     async def _copilot(self) -> copilot.Client:
         lock = self.editor.copilot_lock()
         if lock is None:
             raise FileNotFoundError
-        client = copilot.Client(lock, str(uuid.uuid4()), os.getpid())
-        await client.greet()
+        return await self._greeted(copilot.Client(lock, str(uuid.uuid4()), os.getpid()))
+
+    @staticmethod
+    async def _greeted(client: C, *told: int) -> C:
+        try:
+            await client.greet(*told)
+        except BaseException:
+            await client.kill()
+            raise
         return client
 
     def log(self) -> str:

@@ -6,14 +6,14 @@ Not here: what is done in which order, what must hold (test_host_states.py).
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from websockets.exceptions import ConnectionClosed
 
 from tests.servers import claude, copilot
 from tests.support.live import Live
@@ -82,6 +82,7 @@ class HostWorld:
         self.numbers = 0
         self.killed_s = -1000.0
         self.happened: Counter[str] = Counter()
+        self.problems: list[str] = []
         self.editor.lua(SELECT)
         self.clean()
 
@@ -90,7 +91,9 @@ class HostWorld:
 
     def evidence(self) -> str:
         """For a failure: what is on the screen, and the end of the log."""
-        return f"{self.editor.terminal.text()}\n{self.live.log()[-3000:]}"
+        asked = "\n".join(map(str, self.questions))
+        screen = self.editor.terminal.text()
+        return f"{screen}\n{asked}\nproblems: {self.problems}\n{self.live.log()[-5000:]}"
 
     # -- agents -------------------------------------------------------------------------------
 
@@ -103,14 +106,20 @@ class HostWorld:
 
     def disconnect(self, agent: Agent, politely: bool) -> None:
         agent.connected = False
-        with suppress(OSError, EOFError, asyncio.IncompleteReadError):
-            if not politely:
-                self.live.run(agent.client.kill())
-            elif isinstance(agent.client, claude.Client):
-                self.live.run(agent.client.close())
-            else:
-                self.live.run(agent.client.delete())
-                self.live.run(agent.client.kill())
+        self.live.run(self._leave(agent.client, politely))
+
+    @staticmethod
+    async def _leave(client: Any, politely: bool) -> None:
+        try:
+            if politely and isinstance(client, claude.Client):
+                await client.close()
+            elif politely:
+                await client.delete()
+        except (OSError, EOFError, ConnectionClosed):
+            # the host was quicker
+            pass
+        finally:
+            await client.kill()
 
     def all_lost(self) -> None:
         """The host has ended: nobody is connected."""
@@ -149,13 +158,25 @@ class HostWorld:
     def type(self, text: str) -> None:
         """A line into the proposal that is shown, if one can be edited."""
         self.normal_mode()
-        if self.editor.lua("return vim.bo.buftype == 'acwrite' and vim.bo.modifiable"):
+        if self.in_proposal() and self.editor.lua("return vim.bo.modifiable"):
             review = int(self.editor.lua("return vim.b.agent_ide_review or 0"))
             self.editor.feed(f"ggO{text}<Esc>")
-            entry = [item for item in self.editor.reviews() if item["id"] == review]
-            for question in self.questions:
-                if entry and question.open and question.tab == entry[0]["tab_name"]:
+            for entry in self.editor.reviews():
+                question = self._question_of(entry)
+                if entry["id"] == review and question is not None:
                     question.typed.append(text)
+                    self.happened["texts typed"] += 1
+
+    def _question_of(self, entry: dict[str, Any]) -> Question | None:
+        """The open one of a review."""
+        for question in self.questions:
+            said = (question.agent.kind, question.tab, str(question.path))
+            if question.open and said == (entry["agent"], entry["tab_name"], entry["path"]):
+                return question
+        return None
+
+    def in_proposal(self) -> bool:
+        return bool(self.editor.lua("return vim.bo.buftype == 'acwrite'"))
 
     def let_go(self) -> None:
         """The user gives up what was typed into what is open now."""
@@ -191,8 +212,6 @@ class HostWorld:
         self.problems = problems
         return ""
 
-    problems: list[str]
-
     def errors(self) -> list[str]:
         """What Neovim has called an error."""
         found = re.findall(r"^.*\bE\d+:.*$|^Error.*$", self.editor.messages(), re.MULTILINE)
@@ -205,6 +224,12 @@ class HostWorld:
         answers = [text for question in self.questions for text in question.answers()]
         read = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
         return "\n".join([*self.editor.lua(TEXTS), *read, *answers])
+
+    def has_all(self, typed: list[str]) -> bool:
+        found = self.texts()
+        # as whole lines: one may be the beginning of another
+        self.problems = [text for text in typed if not re.search(rf"\b{text}\b", found)]
+        return not self.problems
 
     def count(self) -> None:
         """What became of this example's questions, for the figures."""

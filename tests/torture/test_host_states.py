@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
@@ -74,11 +75,13 @@ class HostStates(CountedMachine):
             self.it.ask(agent, name, tab, text)
         self._look()
 
-    @rule(number=NUMBERS, name=st.sampled_from(FILES))
-    def open_diff_and_type(self, number: int, name: str) -> None:
-        """The user has begun to change what is proposed."""
+    @rule(number=NUMBERS, name=st.sampled_from(FILES), accepts=st.booleans())
+    def open_diff_and_type(self, number: int, name: str, accepts: bool) -> None:
+        """The user has begun to change what is proposed, or has done so and accepts it."""
         self.open_diff(number, name, TABS[number % 2])
         self.type()
+        if accepts:
+            self.write_proposal()
 
     @rule(number=NUMBERS, tab=st.sampled_from(TABS))
     def close_tab(self, number: int, tab: str) -> None:
@@ -118,7 +121,7 @@ class HostStates(CountedMachine):
     def write_proposal(self) -> None:
         """Typed, which accepts."""
         self._to_proposal()
-        if self.it.editor.lua("return vim.bo.buftype == 'acwrite'"):
+        if self.it.in_proposal():
             self.it.editor.feed(":w<CR>")
         self._look()
 
@@ -129,15 +132,21 @@ class HostStates(CountedMachine):
         self._look()
 
     def _to_proposal(self) -> None:
+        """Into the window of a proposal, if one is open."""
         self.it.normal_mode()
         if any(review["state"] == "pending" for review in self.it.editor.reviews()):
             self.it.try_command("AgentIde diffs")
+            with suppress(AssertionError):
+                # another one may have been chosen, and wait for something
+                wait_until(self.it.in_proposal, "the proposal", 1)
 
     @rule(command=st.sampled_from(["close", "quit", "only", "tabclose", "bdelete!"]))
     def close_window(self, command: str) -> None:
         self.it.normal_mode()
         self.it.let_go()
-        if self.it.editor.lua("return #vim.api.nvim_list_wins() > 1"):
+        # a file's buffer may hold what was accepted: whoever throws that away means it
+        fits = self.it.in_proposal() or command != "bdelete!"
+        if fits and self.it.editor.lua("return #vim.api.nvim_list_wins() > 1"):
             self.it.try_command(command)
         self._look()
 
@@ -170,11 +179,12 @@ class HostStates(CountedMachine):
     @rule(keys=st.sampled_from(["i", "v", "qq", "d", "<C-\\><C-n><Esc>", "<C-\\><C-n><Esc>"]))
     def be_busy(self, keys: str) -> None:
         """In the middle of something; or done with it."""
+        records = bool(self.it.editor.call("reg_recording"))
         if keys.startswith("<C-"):
             self.it.normal_mode()
-            if self.it.editor.call("reg_recording"):
+            if records:
                 self.it.editor.feed("q")
-        elif not self.it.editor.lua("return vim.bo.buftype == 'acwrite'"):
+        elif not self.it.in_proposal() and not (records and keys == "qq"):
             self.it.editor.nvim.call("nvim_input", keys)
         self._look()
 
@@ -224,7 +234,7 @@ class HostStates(CountedMachine):
     def _look(self) -> None:
         """After each step: nothing contradicts, nobody was answered twice, nothing went wrong."""
         mode = self.it.editor.nvim.call("nvim_get_mode")
-        assert not mode["blocking"] or mode["mode"] in ("no", "n"), mode
+        assert not mode["blocking"] or mode["mode"] == "no", mode
         if mode["blocking"]:
             return
         self.it.wait_consistent()
@@ -244,10 +254,10 @@ class HostStates(CountedMachine):
             raise
         finally:
             if error is not None and cls.world is not None:
-                print(cls.world.evidence())
-                cls.world.close()
-                cls.world = None
                 cls.first = cls.first or error
+                world, cls.world = cls.world, None
+                print(world.evidence())
+                world.close()
 
     def _ends(self) -> None:
         it = self.it
@@ -261,7 +271,7 @@ class HostStates(CountedMachine):
         it.wait_consistent()
         assert it.editor.diff_windows() == []
         if typed:
-            wait_until(lambda: all(text in it.texts() for text in typed), f"{typed}", LIMIT)
+            wait_until(lambda: it.has_all(typed), f"that nothing typed is lost: {typed}", LIMIT)
         assert len(list(it.editor.lock_folder.glob("*"))) == 1
         assert len(it.editor.copilot_locks()) == 1
         assert it.live.logged_errors() == []
