@@ -20,16 +20,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from tests.support.neovim import REPO
-from tests.torture.attempts import (
-    ATTEMPTS,
-    PAGES,
-    SLOW,
-    Attempt,
-    Door,
-    from_json,
-    knock,
-    to_json,
-)
+from tests.torture.attempts import ATTEMPTS, PAGES, SLOW, Attempt, knock
+from tests.torture.doors import Door, from_json, to_json
 
 __all__ = ["Flood"]
 

@@ -15,7 +15,8 @@ import pytest
 
 from tests.e2e.editor import Editor
 from tests.support.figures import Figure
-from tests.torture.attempts import ATTEMPTS, PAGES, SLOW, Attempt, Door, Outcome, doors, knock
+from tests.torture.attempts import ATTEMPTS, PAGES, SLOW, Attempt, Outcome, knock
+from tests.torture.doors import Door, doors
 
 NAMES = ["claude", "copilot", "gemini"]
 

@@ -22,7 +22,7 @@ import pytest
 from agent_ide.transports import lockfile
 from tests.e2e.editor import START_S, Editor
 from tests.support.neovim import REPO, wait_until
-from tests.torture.attempts import Door, doors
+from tests.torture.doors import Door, doors
 
 NOBODY = 65534
 

@@ -20,7 +20,8 @@ import pytest
 from tests.e2e.editor import Editor
 from tests.support.eventually import eventually
 from tests.support.figures import Figure, Scale
-from tests.torture.attempts import GIVE_UP_S, Door, doors
+from tests.torture.attempts import GIVE_UP_S
+from tests.torture.doors import Door, doors
 from tests.torture.flood import Flood
 from tests.torture.visits import visit
 

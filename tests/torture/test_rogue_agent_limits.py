@@ -20,7 +20,7 @@ import pytest
 from tests.e2e.editor import Editor
 from tests.support.eventually import eventually
 from tests.support.figures import Scale
-from tests.torture.attempts import doors
+from tests.torture.doors import doors
 from tests.torture.rogue import FIELDS
 from tests.torture.visits import Visitor, visit
 

@@ -18,7 +18,7 @@ from tests.e2e.editor import Editor
 from tests.e2e.terminal import Terminal
 from tests.support.eventually import eventually
 from tests.support.figures import Figure, Scale
-from tests.torture.attempts import doors
+from tests.torture.doors import doors
 from tests.torture.rogue import ESCAPES
 from tests.torture.visits import Visitor, visit
 

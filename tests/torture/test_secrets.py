@@ -18,7 +18,8 @@ import pytest
 from tests.e2e.editor import START_S, Editor
 from tests.support.cli import Cli
 from tests.support.neovim import wait_until
-from tests.torture.attempts import ATTEMPTS, PAGES, Door, doors, knock
+from tests.torture.attempts import ATTEMPTS, PAGES, knock
+from tests.torture.doors import Door, doors
 from tests.torture.test_nobody_in_files import discovery_files
 from tests.torture.visits import visit
 

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from tests.e2e.editor import Editor
 from tests.servers import claude, copilot, gemini
-from tests.torture.attempts import Door
+from tests.torture.doors import Door
 
 __all__ = ["Visitor", "visit"]
 
