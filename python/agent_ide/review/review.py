@@ -16,6 +16,8 @@ from agent_ide.review.machine import UNDECIDED, State
 
 __all__ = ["Disk", "Review"]
 
+PIECE_CHARS = 64 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Disk:
@@ -42,7 +44,7 @@ class Disk:
         """Whether `text` is what it decodes to; most often told without decoding it."""
         if self.data is None:
             return False
-        if self.data == text.encode("utf-8", "replace"):
+        if _is_encoded(self.data, text):
             return True
         is_plain = self.data.isascii() and b"\r" not in self.data
         return not is_plain and self.text == text
@@ -61,6 +63,17 @@ class Disk:
             return "made on disk meanwhile"
         same = self.data == before.data or self.text == before.text
         return None if same else "changed on disk"
+
+
+def _is_encoded(data: bytes, text: str) -> bool:
+    """Piece by piece: a large text is not encoded whole, and most often differs early."""
+    at = 0
+    for start in range(0, len(text), PIECE_CHARS):
+        piece = text[start : start + PIECE_CHARS].encode("utf-8", "replace")
+        if not data.startswith(piece, at):
+            return False
+        at += len(piece)
+    return at == len(data)
 
 
 @dataclass(eq=False, slots=True)
