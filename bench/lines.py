@@ -216,6 +216,9 @@ class HttpLine:
         return body if status == b"200" else b""
 
     def close(self) -> None:
+        """End the session as a CLI does that exits."""
+        if "mcp-session-id" in self._headers:
+            self._writer.write(self._head("DELETE"))
         self._writer.close()
         if self._pushes is not None:
             self._pushes.close()

@@ -24,6 +24,7 @@ __all__ = ["answered", "decide", "open_diff", "rows", "shown", "texts"]
 SIZE_BYTES = 10_000_000
 PACE_S = 0.005
 IDLE_S = 2.0
+POLL_S = 0.02
 RUNS = 3
 
 LINE = "the quick brown fox jumps over the lazy dog, line {:07d}\n"
@@ -78,7 +79,7 @@ def _pending(desk: Desk, after: int) -> int | None:
 async def _until(look: Callable[[], Any]) -> Any:
     async with asyncio.timeout(60):
         while not (found := await asyncio.to_thread(look)):  # noqa: ASYNC110 - it sets no event
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(POLL_S)
     return found
 
 
@@ -160,8 +161,9 @@ async def answered(line: Line) -> None:
             raise RuntimeError(f"openDiff: {error}")
 
 
-def open_diff(desk: Desk, line: Line, old: str, new: str) -> bytes:
-    path = desk.project / "large.txt"
+def open_diff(desk: Desk, line: Line, old: str, new: str, name: str = "large.txt") -> bytes:
+    """A call of openDiff that proposes `new` for a file that holds `old`, ready to be written."""
+    path = desk.project / name
     path.write_text(old, encoding="utf-8")
     return line.framed(
         tool_call(
@@ -170,6 +172,6 @@ def open_diff(desk: Desk, line: Line, old: str, new: str) -> bytes:
             old_file_path=str(path),
             new_file_path=str(path),
             new_file_contents=new,
-            tab_name="large",
+            tab_name=name,
         )
     )
