@@ -9,7 +9,13 @@ import msgspec
 import pytest
 
 from agent_ide.errors import RpcError
-from agent_ide.wire.mcp import Exchange, McpSession, Notified, ToolResult
+from agent_ide.wire.mcp import (
+    MAX_BATCH_REPLY_BYTES,
+    Exchange,
+    McpSession,
+    Notified,
+    ToolResult,
+)
 from agent_ide.wire.toolspec import ToolSet, ToolSpec
 
 
@@ -153,6 +159,19 @@ def test_batch_is_answered_as_one_when_its_revision_has_them(session: McpSession
     assert answer is not None
     replies = json.loads(answer)
     assert [item["id"] for item in replies] == [1, None, 2]
+
+
+def test_batch_is_no_way_to_make_the_host_keep_much(session: McpSession) -> None:
+    initialize(session, "2025-03-26")
+    exchange = receive(session, *(message("tools/call", n, name="nothing") for n in range(4)))
+    large = ToolResult.of_text("x" * (MAX_BATCH_REPLY_BYTES // 2 - 1000))
+    sizes = (large, large, large, ToolResult.of_text("small"))
+    answers = [exchange.answer(*pair) for pair in zip(exchange.calls, sizes, strict=True)]
+    assert answers[:3] == [None] * 3
+    assert answers[3] is not None
+    replies = json.loads(answers[3])
+    assert [item["id"] for item in replies] == [0, 1, 2, 3]
+    assert ["error" in item for item in replies] == [False, False, True, False]
 
 
 @pytest.mark.parametrize("revision", [None, "2024-11-05", "2025-06-18", "2025-11-25"])

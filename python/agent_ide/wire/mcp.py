@@ -41,6 +41,9 @@ REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_REVISION = REVISIONS[-1]
 BATCH_REVISION = "2025-03-26"
 
+MAX_BATCH_REPLY_BYTES = 16 * 1024 * 1024
+"""Of a batch's answers until one more is told to be too much; they wait for the last of them."""
+
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -158,6 +161,7 @@ class Exchange:
     events: list[Notified | Answered] = field(default_factory=list)
     _replies: list[bytes] = field(default_factory=list)
     _waiting: set[ToolCall] = field(default_factory=set)
+    _size: int = 0
 
     def ready(self) -> bytes | None:
         """The reply, once nothing of it is missing; None before that and where none is due."""
@@ -184,6 +188,11 @@ class Exchange:
         self._waiting.discard(call)
         self.session.forget(call)
         if reply is not None:
+            self._size += len(reply)
+            if self.batch and self._size > MAX_BATCH_REPLY_BYTES:
+                self._size -= len(reply)
+                error = RpcError(RpcError.SERVER_ERROR, "the batch's answers are too large")
+                reply = jsonrpc.encode_error(call.id, error)
             self._replies.append(reply)
         return self.ready()
 
