@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from agent_ide.errors import RpcError, ServeError
+from agent_ide.transports import http_answers, http_server
 from agent_ide.transports import streamable_http as http
 from agent_ide.transports.pushes import Pushes
 from agent_ide.wire import jsonrpc
@@ -165,7 +166,7 @@ async def bench(
     request: pytest.FixtureRequest, short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Bench]:
     # most tests wait for a refused connection to end
-    monkeypatch.setattr(http, "LINGER_S", 0.05)
+    monkeypatch.setattr(http_server, "LINGER_S", 0.05)
     service = EchoService()
     if request.param == "unix":
         admission = http.Admission((TOKEN,), frozenset({"localhost"}))
@@ -615,7 +616,7 @@ async def test_one_event_a_chunk(bench: Bench) -> None:
 async def test_silence_is_broken_by_a_comment(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "HEARTBEAT_S", 0.02)
+    monkeypatch.setattr(http_answers, "HEARTBEAT_S", 0.02)
     session = await bench.begin()
     wire = await bench.stream(session)
     assert [await wire.chunk() for _ in range(3)] == [b": \n\n"] * 3
@@ -709,7 +710,7 @@ async def test_socket_is_private_from_its_first_moment(
 async def test_paths_that_are_too_long(short_folder: Path) -> None:
     admission = http.Admission((TOKEN,), frozenset({"localhost"}))
     folder = short_folder
-    room = http.MAX_UNIX_PATH_BYTES - len(os.fsencode(folder)) - 1
+    room = http_server.MAX_UNIX_PATH_BYTES - len(os.fsencode(folder)) - 1
     server = await http.listen_unix(EchoService(), admission, folder / ("y" * room), LIMIT)
     await server.close()
     with pytest.raises(ServeError, match="too long"):

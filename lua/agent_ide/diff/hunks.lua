@@ -34,7 +34,7 @@ end
 ---@param new_path string
 ---@return string indices packed
 local function compare_files(old_path, new_path)
-  local function lines(path)
+  local function contents(path)
     -- not io.read, whose buffer would be there a second time
     local fd = assert(vim.uv.fs_open(path, "r", 0))
     local found = assert(vim.uv.fs_read(fd, assert(vim.uv.fs_fstat(fd)).size, 0))
@@ -45,7 +45,7 @@ local function compare_files(old_path, new_path)
     return (found == "" or found:sub(-1) == "\n") and found or found .. "\n"
   end
   local diff = vim.text and vim.text.diff or vim.diff
-  return vim.mpack.encode(diff(lines(old_path), lines(new_path), { result_type = "indices" }))
+  return vim.mpack.encode(diff(contents(old_path), contents(new_path), { result_type = "indices" }))
 end
 
 ---@param indices integer[][]

@@ -15,7 +15,7 @@ from pathlib import Path
 from agent_ide.errors import ServeError
 from agent_ide.protocols.copilot_ide import discovery
 from agent_ide.transports import lockfile
-from agent_ide.transports.streamable_http import MAX_UNIX_PATH_BYTES
+from agent_ide.transports.http_server import MAX_UNIX_PATH_BYTES
 
 __all__ = ["machine_id", "refuses", "remove_socket", "socket_folder"]
 
