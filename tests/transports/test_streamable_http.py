@@ -287,7 +287,7 @@ async def test_no_answer_tells_versions(bench: Bench) -> None:
         b"GET / HTTP/1.1\r\n" + b"A" * 10_000 + b": b\r\n\r\n",
     ):
         heads.append((await bench.ask(data)).headers)
-    assert {head["server"] for head in heads} == {"agent_ide"}
+    assert {head["server"] for head in heads} == {""}
 
 
 # -- framing ---------------------------------------------------------------------------------------
