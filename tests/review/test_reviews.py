@@ -185,6 +185,35 @@ async def test_accepted_one_is_written_while_it_makes_room_for_the_next(
     await desk.review("b.txt")
 
 
+async def test_one_that_is_withdrawn_while_room_is_made_for_it_is_not_shown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.propose("a.txt", "1", A)
+    await desk.reviews.accept(await desk.review("a.txt"), "1")
+    close, room = desk.editor.close_review, asyncio.Event()
+
+    async def close_late(review_id: ReviewId, reason: CloseReason) -> None:
+        await close(review_id, reason)
+        if reason == "hidden":
+            await room.wait()
+
+    monkeypatch.setattr(desk.editor, "close_review", close_late)
+    answer = desk.propose("b.txt", "2", B)
+    opening = await desk.review("b.txt", State.OPENING)
+    desk.reviews.withdraw([opening], CancelledBy.CLIENT)
+    await answer
+    await eventually(lambda: (opening.id, "withdrawn") in desk.editor.closed)
+    room.set()
+    await desk_is_idle(desk)
+    assert desk.editor.views == {}
+
+
+async def desk_is_idle(desk: Desk) -> None:
+    """Wait until nothing but the watches of files runs."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 async def test_view_that_does_not_open_fails(desk: Desk) -> None:
     desk.editor.refuse = "no window"
     assert await desk.propose("a.txt", "x") == Failed("no window")

@@ -6,6 +6,7 @@ Not here: what an editor does (tests/support/fake_editor.py).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from agent_ide.editor.port import CloseReason
@@ -60,6 +61,9 @@ class FaultyEditor(FakeEditor):
 
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
         await super().close_review(review, reason)
+        # done at once, known a moment later
+        for _ in range(3):
+            await asyncio.sleep(0)
         if reason != "hidden":
             self.typed.pop(review, None)
 

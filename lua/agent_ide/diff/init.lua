@@ -222,6 +222,27 @@ local function open_when_calm(shown, reply)
   end
 end
 
+--- Open the view in another turn of the loop, unless it is closed or asked for before.
+---@param shown agent_ide.diff.Shown
+---@param reply agent_ide.Reply
+local function open_soon(shown, reply)
+  local function mine(reason)
+    shown.waiting = nil
+    if reason then
+      return reply(reason)
+    end
+    wanted = shown.request.id
+    open_when_calm(shown, reply)
+  end
+  shown.waiting = mine
+  vim.schedule(function()
+    if shown.waiting == mine then
+      shown.waiting = nil
+      open_when_calm(shown, reply)
+    end
+  end)
+end
+
 ---@param request agent_ide.diff.Request
 ---@param proposed string
 ---@param reply agent_ide.Reply
@@ -236,9 +257,7 @@ local function show_new(request, proposed, reply)
   shown.proposal:load()
   if text.is_large(shown.proposal.buf) then
     -- its windows are another step: the user may type in between
-    return vim.schedule(function()
-      open_when_calm(shown, reply)
-    end)
+    return open_soon(shown, reply)
   end
   open_when_calm(shown, reply)
 end

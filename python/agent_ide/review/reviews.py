@@ -322,12 +322,15 @@ class Reviews:
                 return
 
     async def _show(self, review: Review) -> None:
+        review.shows += 1
+        attempt = review.shows
         for other in list(self._reviews.values()):
             if other.accepted:
                 # it waits for its client to write; the user's eyes are for the next one
                 await self._close_view(other, "hidden")
-        review.shows += 1
-        attempt = review.shows
+        if review.shows != attempt or review.state is not State.OPENING:
+            # decided or shelved meanwhile: what closes its view may have come and gone
+            return
         try:
             shown = await self._editor.show_review(review.id, review.proposal, review.is_new)
         except EditorError as error:
