@@ -87,7 +87,11 @@ class HostWorld:
         self.clean()
 
     def close(self) -> None:
-        self.live.__exit__()
+        try:
+            for agent in self.agents:
+                self.disconnect(agent, politely=False)
+        finally:
+            self.live.__exit__()
 
     def evidence(self) -> str:
         """For a failure: what is on the screen, and the end of the log."""
@@ -188,6 +192,10 @@ class HostWorld:
         self.editor.nvim.call("nvim_input", "<C-\\><C-n><Esc>")
         wait_until(lambda: self.editor.mode() in ("n", "nt"), "Normal mode", LIMIT)
 
+    def end_recording(self) -> None:
+        if self.editor.call("reg_recording"):
+            self.editor.feed("q")
+
     def try_command(self, command: str) -> None:
         """A command that Neovim may refuse: that is no fault of ours."""
         self.editor.lua("pcall(vim.cmd, ...) vim.v.errmsg = ''", command)
@@ -244,6 +252,7 @@ class HostWorld:
     def clean(self) -> None:
         """No window, buffer, file or agent of the last example is left."""
         self.normal_mode()
+        self.end_recording()
         self.editor.lua(CLEAN)
         for path in [*self.live.project.iterdir(), *(self.live.folder / "state").rglob("kept/*")]:
             path.unlink()

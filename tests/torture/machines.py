@@ -9,9 +9,11 @@ The seed is told as a figure; `--hypothesis-seed=N` runs the same steps again.
 from __future__ import annotations
 
 import random
+import sys
 
 import hypothesis
 import pytest
+from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
 from tests.support.figures import Figure
@@ -32,10 +34,20 @@ class CountedMachine(RuleBasedStateMachine):
         super().__init__()
         type(self).examples += 1
 
+    @staticmethod
+    def failure() -> BaseException | None:
+        """Of an example that is being torn down; hypothesis' own signals are none."""
+        error = sys.exc_info()[1]
+        return error if isinstance(error, Exception) and not _is_signal(error) else None
+
     @invariant()
     def is_counted(self) -> None:
         # after each step, and once before the first
         type(self).steps += 1
+
+
+def _is_signal(error: BaseException) -> bool:
+    return isinstance(error, StopTest | HypothesisException)
 
 
 def run_machine(

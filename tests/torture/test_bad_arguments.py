@@ -148,7 +148,7 @@ def caller(
 
 def test_every_tool(caller: Caller, scale: Scale, figure: Figure) -> None:
     tools = caller.ask("tools/list", "{}")["result"]["tools"]
-    count, seen = scale(short=120, long=5_000), dict.fromkeys([WRONG, REFUSED, RIGHT], 0)
+    count, seen = scale(short=80, long=2_000), dict.fromkeys([WRONG, REFUSED, RIGHT], 0)
 
     @texts.many(count, figure)
     @given(calls(tools))

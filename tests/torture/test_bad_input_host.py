@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.e2e.editor import Editor
 from tests.servers.claude import HEADER
@@ -112,10 +111,9 @@ def test_host_lives(editor: Editor, scale: Scale, figure: Figure) -> None:
         line = runner.run(ClaudeLine.dial(lock.port, lock.token))
         tools = _answer(runner.run(line.ask(_request(0, "tools/list", "{}"), 1)))["tools"]
 
-        def ask(of: tuple[bytes, str | None]) -> None:
-            text, tool = of
+        def ask(text: bytes, tool: str = "") -> None:
             waits = tool in ("openDiff", "executeCode")
-            answers = runner.run(line.ask(text, None if waits or tool is None else 1))
+            answers = runner.run(line.ask(text, 1 if tool and not waits else None))
             if waits:
                 # the user does not answer; what is open closes, and each call has its answer
                 end = _request(1_000_000, "tools/call", '{"name":"closeAllDiffTabs"}')
@@ -123,18 +121,20 @@ def test_host_lives(editor: Editor, scale: Scale, figure: Figure) -> None:
             codes = [int(item["error"]["code"].text) for item in answers if "error" in item]
             assert -32603 not in codes, answers
 
-        drawn = st.one_of(
-            st.tuples(texts.bent(texts.envelopes()), st.none()),
-            calls(tools).map(lambda call: (_call(*call[:2]), call[0])),
-        )
-        warm_up = texts.many(scale(short=30, long=2_000), figure)(given(drawn)(ask))
-        warm_up()
+        @given(texts.envelopes(), texts.variant_numbers, calls(tools))
+        def example(message: str, number: int, call: tuple[str, str, str]) -> None:
+            for text in texts.variants(message, number):
+                ask(text)
+            ask(_call(*call[:2]), tool=call[0])
+
+        # at first it takes what it keeps
+        texts.many(scale(short=10, long=200), figure)(example)()
         with unharmed(editor, figure):
-            count = scale(short=120, long=10_000)
-            texts.many(count, figure)(given(drawn)(ask))()
+            count = scale(short=30, long=1_500)
+            texts.many(count, figure)(example)()
             runner.run(_bad_connections(editor, scale(short=2, long=50)))
             assert runner.run(line.ask(_request(1, "ping", "{}"), 1))
-            figure("bad messages to a real host", count)
+            figure("bad messages to a real host", count * (texts.VARIANTS + 1))
         runner.run(line.close())
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -179,13 +178,13 @@ class HostStates(CountedMachine):
     @rule(keys=st.sampled_from(["i", "v", "qq", "d", "<C-\\><C-n><Esc>", "<C-\\><C-n><Esc>"]))
     def be_busy(self, keys: str) -> None:
         """In the middle of something; or done with it."""
-        records = bool(self.it.editor.call("reg_recording"))
         if keys.startswith("<C-"):
             self.it.normal_mode()
-            if records:
-                self.it.editor.feed("q")
-        elif not self.it.in_proposal() and not (records and keys == "qq"):
-            self.it.editor.nvim.call("nvim_input", keys)
+            self.it.end_recording()
+        elif not self.it.in_proposal():
+            # recording already: the first "q" would end it, the second wait for a name
+            records = bool(self.it.editor.call("reg_recording"))
+            self.it.editor.nvim.call("nvim_input", "" if records and keys == "qq" else keys)
         self._look()
 
     @rule()
@@ -245,7 +244,7 @@ class HostStates(CountedMachine):
     def teardown(self) -> None:
         """All go, in some order; Neovim is as it was, and what was typed is somewhere."""
         cls = type(self)
-        error = sys.exc_info()[1]
+        error = self.failure()
         try:
             if error is None:
                 self._ends()
@@ -256,7 +255,7 @@ class HostStates(CountedMachine):
             if error is not None and cls.world is not None:
                 cls.first = cls.first or error
                 world, cls.world = cls.world, None
-                print(world.evidence())
+                print(f"{error!r}\n{world.evidence()}")
                 world.close()
 
     def _ends(self) -> None:

@@ -7,8 +7,6 @@ what holds in between, the teardown what is left in the end.
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from hypothesis.stateful import invariant
 
@@ -93,7 +91,7 @@ class ReviewStates(UserRules):
         """Everybody goes; nothing is left, and nothing was lost."""
         world = self.world
         try:
-            if sys.exc_info()[0] is not None:
+            if self.failure() is not None:
                 return
             self.held = False
             world.editor.faults, world.editor.breaking = set(), False

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from tests.support.figures import Figure
 
-__all__ = ["any_json", "bent", "envelopes", "ids", "many", "strings"]
+__all__ = [
+    "VARIANTS",
+    "any_json",
+    "envelopes",
+    "ids",
+    "many",
+    "strings",
+    "variant_numbers",
+    "variants",
+]
 
 WRONG_NUMBERS = ("NaN", "Infinity", "-Infinity", "01", "1.", ".5", "+1", "0x10", "1e", "--1")
 
@@ -87,17 +96,27 @@ def envelopes(draw: st.DrawFn) -> str:
     return blank + _object(draw(st.permutations(pairs))) + blank
 
 
-@st.composite
-def bent(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> bytes:
-    """A text with some bytes changed, lost, doubled or put in."""
-    data = bytearray(draw(texts).encode())
-    for _ in range(draw(st.integers(0, 3))):
-        at = draw(st.integers(0, len(data)))
-        piece = draw(
-            st.binary(max_size=2) | st.sampled_from([b'"', b"{", b"]", b",", b"\\", b"\0"])
-        )
-        data[at : at + draw(st.integers(0, 2))] = piece
+VARIANTS = 8
+"""Messages of one example: to draw one costs more than to answer eight."""
+
+PIECES = (b'"', b"{", b"]", b",", b":", b"\\", b"\0", b"\n", b"9", b"e", b"\xff", b"\xed\xa0\x80")
+
+
+def variants(text: str, number: int) -> list[bytes]:
+    """The text, and others with some bytes changed, lost, doubled or put in."""
+    chance = random.Random(number)
+    data = text.encode()
+    return [data, *(_bent(bytearray(data), chance) for _ in range(VARIANTS - 1))]
+
+
+def _bent(data: bytearray, chance: random.Random) -> bytes:
+    for _ in range(chance.randint(1, 3)):
+        at, size = chance.randint(0, len(data)), chance.randint(0, 2)
+        data[at : at + size] = chance.choice([b"", data[at : at + 4] * 2, *PIECES])
     return bytes(data)
+
+
+variant_numbers = st.integers(0, (1 << 32) - 1)
 
 
 def many(count: int, figure: Figure) -> Callable[[Any], Any]:
