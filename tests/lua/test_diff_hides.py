@@ -69,3 +69,20 @@ def test_without_a_host_it_ends(bed: Reviews) -> None:
     bed.nvim.lua("require('agent_ide.rpc').detach()")
     bed.nvim.feed(":q<CR>")
     wait_until(lambda: bed.proposal() == 0, "its end")
+
+
+@pytest.mark.parametrize("reason", ["hidden", "withdrawn"])
+def test_a_large_one_that_is_closed_before_its_windows_open_stays_closed(
+    bed: Reviews, reason: str
+) -> None:
+    request = bed.request("a line\n" * 300_000, number=2)
+    both = """
+      local channel, request, reason = ...
+      require("agent_ide.rpc").dispatch(channel, 1001, "review.show", request)
+      require("agent_ide.rpc").dispatch(channel, 1002, "review.close", { id = 2, reason = reason })
+    """
+    bed.nvim.lua(both, bed.nvim.channel, request, reason)
+    reply = wait_until(lambda: bed.nvim.reply(1001), "the answer")
+    assert reply == (False, "closed before it was shown")
+    assert not [win for win in bed.windows() if win["name"].startswith("agent-ide://review/2/")]
+    assert (bed.proposal(2) == 0) == (reason == "withdrawn")
