@@ -75,7 +75,7 @@ class ToolResult:
     @classmethod
     def of_json(cls, value: Any) -> ToolResult:
         """One text block that holds the value as JSON."""
-        return cls.of_text(jsonrpc.encode(value).decode())
+        return cls((TextContent(jsonrpc.encode(value).decode()),))
 
     @classmethod
     def of_error(cls, message: str) -> ToolResult:

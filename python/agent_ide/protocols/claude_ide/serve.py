@@ -25,7 +25,7 @@ from agent_ide.model import ClientId
 from agent_ide.protocols.base import Agent, ClientStatus, Context, Mention, ProtocolSpec, Served
 from agent_ide.protocols.calls import begin
 from agent_ide.protocols.claude_ide import discovery, messages
-from agent_ide.protocols.claude_ide.session import ClaudeSession
+from agent_ide.protocols.claude_ide.session import ClaudeSession, Identity
 from agent_ide.protocols.claude_ide.tools import AGENT, TITLE, TOOLS, ClaudeTools
 from agent_ide.tasks import Tasks
 from agent_ide.transports import lockfile
@@ -78,6 +78,7 @@ class Peer:
         wakeup:   set when the selection has changed since the last push.
         ready:    it has said `ide_connected`, and time enough has passed.
         prompts:  how many the user has sent to it.
+        known:    who it is, as was told last.
     """
 
     session: ClaudeSession
@@ -89,6 +90,7 @@ class Peer:
     ready: bool = False
     prompts: int = 0
     last_heard_s: float = 0.0
+    known: Identity | None = None
 
 
 class ClaudeServer:
@@ -243,7 +245,6 @@ class ClaudeServer:
 
     async def _received(self, peer: Peer, message: bytes) -> None:
         peer.last_heard_s = asyncio.get_running_loop().time()
-        known = peer.session.identity
         received = peer.session.receive(message)
         exchange = received.exchange
         for call in exchange.cancelled:
@@ -260,7 +261,8 @@ class ClaudeServer:
             await peer.connection.send(outgoing)
         if received.connected:
             peer.tasks.spawn(self._push_selection(peer), "push selection")
-        if peer.session.identity != known:
+        if not exchange.calls and peer.session.identity != peer.known:
+            peer.known = peer.session.identity
             self._context.on_change()
 
     async def _begin(self, peer: Peer, call: ToolCall) -> None:
