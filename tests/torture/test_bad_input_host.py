@@ -121,17 +121,18 @@ def test_host_lives(editor: Editor, scale: Scale, figure: Figure) -> None:
             codes = [int(item["error"]["code"].text) for item in answers if "error" in item]
             assert -32603 not in codes, answers
 
-        @given(texts.envelopes(), texts.variant_numbers, calls(tools))
+        drawn = given(texts.envelopes(), texts.variant_numbers, calls(tools))
+
         def example(message: str, number: int, call: tuple[str, str, str]) -> None:
             for text in texts.variants(message, number):
                 ask(text)
             ask(_call(*call[:2]), tool=call[0])
 
         # at first it takes what it keeps
-        texts.many(scale(short=10, long=200), figure)(example)()
+        texts.many(scale(short=10, long=200), figure)(drawn(example))()
         with unharmed(editor, figure):
             count = scale(short=30, long=1_500)
-            texts.many(count, figure)(example)()
+            texts.many(count, figure)(drawn(example))()
             runner.run(_bad_connections(editor, scale(short=2, long=50)))
             assert runner.run(line.ask(_request(1, "ping", "{}"), 1))
             figure("bad messages to a real host", count * (texts.VARIANTS + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -195,3 +196,11 @@ async def test_connections_end_with_the_server() -> None:
 async def test_only_loopback(server: WebSocketServer) -> None:
     names = [sock.getsockname()[0] for sock in server._server.sockets]
     assert names == ["127.0.0.1"]
+
+
+async def test_no_message_waits_for_the_one_before(server: WebSocketServer) -> None:
+    """Nagle's algorithm would hold the second of two small ones back for 40 ms."""
+    async with connect(url(server), additional_headers={HEADER: TOKEN}):
+        (connection,) = server._server.connections
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
