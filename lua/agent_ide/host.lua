@@ -15,7 +15,7 @@ local WINDOW_MS = 60 * 1000
 --- How long the process may take to end after a polite stop.
 local STOP_MS = 2000
 --- How long Neovim's end waits for it; it takes some milliseconds.
-local EXIT_MS = 1500
+local EXIT_MS = 2000
 --- How long a hello may be on its way.
 local HELLO_MS = 20
 local STDERR_LINES = 20

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 STOP_S = 1.0
 """How long servers may take to end; their files go first."""
 
-SETTLE_S = 1.0
+SETTLE_S = 1.5
 """How long Neovim's end may wait for a verdict on its way; it takes a millisecond or two."""
 
 ANSWER_TURNS = 50

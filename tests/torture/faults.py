@@ -247,6 +247,8 @@ def _opened(lock: Lock) -> connect:
         subprotocols=["mcp"],  # type: ignore[list-item]
         max_size=None,
         compression=None,
+        # no CLI drops a connection because the other side sleeps
+        ping_interval=None,
     )
 
 

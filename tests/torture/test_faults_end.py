@@ -54,9 +54,8 @@ async def review(it: Scene, text: str) -> tuple[Client, int]:
 async def test_what_was_accepted_reaches_the_agent(end: str, scale: Scale, figure: Figure) -> None:
     """In the same moment: the agent must not take the user's yes for a lost connection."""
     sizes = list(SIZES)[: scale(short=2 if end == ":qa!" else 1, long=3)]
-    if end == "SIGKILL":
-        # what Neovim has not written to the pipe dies with it
-        sizes = sizes[:1]
+    # what Neovim has not written to the pipe dies with it; a signal removes its files first of all
+    sizes = {"SIGKILL": sizes[:1], "SIGTERM": sizes[:2], "SIGHUP": sizes[:2]}.get(end, sizes)
     count = 0
     for size in sizes:
         for folder in folders(scale(short=1, long=3)):

@@ -10,6 +10,7 @@ Source:   doc/channel.md. Only notifications cross the channel: a synchronous re
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import tempfile
@@ -185,7 +186,8 @@ class NvimEditor:
         path = str(payload["text_file"])
         with open(path, "rb") as source:
             data = source.read()
-        os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # a Neovim that ends has removed the whole folder by now
         return data.decode("utf-8", "replace")
 
     async def _call(
