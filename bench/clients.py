@@ -22,7 +22,7 @@ __all__ = ["many_clients", "pipelined", "pipelined_once", "rows"]
 IN_FLIGHT = 1000
 CLIENTS = 100
 CALLS_EACH = 20
-ROUNDS, SHORT_ROUNDS = 7, 3
+ROUNDS, SHORT_ROUNDS = 7, 2
 LEAST = 0.5
 
 
