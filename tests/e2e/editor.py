@@ -246,10 +246,10 @@ class Editor:
         """Process id of the host: the Python among Neovim's own children."""
         for child in self.nvim.call("nvim_get_proc_children", self.pid):
             # not nvim_get_proc: it needs the program ps, which a small Debian has not
-            name = Path(f"/proc/{child}/comm")
-            if name.exists() and name.read_text().startswith("python"):
-                self._last_host = int(child)
-                return self._last_host
+            with suppress(OSError):  # it may end in this moment
+                if Path(f"/proc/{child}/comm").read_text().startswith("python"):
+                    self._last_host = int(child)
+                    return self._last_host
         return None
 
     _last_host: int | None = None

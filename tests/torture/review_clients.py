@@ -190,6 +190,9 @@ class ClientRules(CountedMachine):
         )
         if accepted:
             request = self._pick(number, accepted)
-            text = request.review.expected if as_agreed else self._unique()
-            data = text.replace("\n", "\r\n") if crlf else text
-            self.world.write(request.path, data.encode())
+            self.written_by(request, crlf, as_agreed)
+
+    def written_by(self, request: Request, crlf: bool, as_agreed: bool) -> None:
+        text = request.review.expected if as_agreed else self._unique()
+        data = text.replace("\n", "\r\n") if crlf else text
+        self.world.write(request.path, data.encode())

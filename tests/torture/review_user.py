@@ -13,7 +13,7 @@ from hypothesis.stateful import precondition, rule
 
 from agent_ide.model import Accepted, Cancelled, CancelledBy, Rejected, RejectedBy
 from tests.torture.faulty_editor import FAULTS
-from tests.torture.review_clients import NUMBERS, SHOWN, ClientRules
+from tests.torture.review_clients import NUMBERS, SHOWN, TABS, ClientRules
 from tests.torture.review_world import TIMEOUT_S, Request, World, told
 
 __all__ = ["UserRules"]
@@ -73,6 +73,24 @@ class UserRules(ClientRules):
 
     def _same_file(self, request: Request) -> list[Request]:
         return self._requests(lambda other: other is not request and other.path == request.path)
+
+    @rule(
+        number=NUMBERS,
+        name=st.sampled_from(World.FILES),
+        tab=TABS,
+        writes=st.sampled_from(["as agreed", "another text", "not yet"]),
+    )
+    def open_and_accept(self, number: int, name: str, tab: str, writes: str) -> None:
+        """Seldom by chance alone: a diff that is changed and accepted, and what its client does."""
+        before = len(self.world.requests)
+        self.open_diff(number, name, tab)
+        # the one that was just asked for, should it be shown
+        mine = [number for number, it in enumerate(self._undecided()) if it.number >= before]
+        if mine:
+            self.accept(mine[0], agrees=True, what="changed")
+        asked = self.world.requests[before:]
+        if asked and asked[0].accepted and writes != "not yet":
+            self.written_by(asked[0], crlf=False, as_agreed=writes == "as agreed")
 
     @rule(number=NUMBERS, reason=st.sampled_from([None, "too long"]))
     def reject(self, number: int, reason: str | None) -> None:

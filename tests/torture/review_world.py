@@ -70,15 +70,18 @@ class Client:
 class Request:
     """An open_diff and what became of it.
 
+    number:  of this world's.
     seen:    the file's text as the client asked; None: no file.
     at_s:    when it was asked.
     allowed: verdicts that something has given a reason for.
     review:  None when it was refused, or not begun.
     typed:   what the user last typed into its proposal.
+    accepted_s: when it was last seen to wait for its client's write.
     unseen:  the reviews looked at the file later than the client.
     decided: its verdict was seen to have a reason.
     """
 
+    number: int
     client: Client
     path: Path
     tab: str
@@ -220,7 +223,8 @@ class World:
         else:
             call = self.call(client, "open_diff", original_file_path=str(path), **arguments)
         task = self.loop.start(call)
-        request = Request(client, path, tab, text, self.text(path), self.loop.time(), task)
+        begun = (self.text(path), self.loop.time(), task)
+        request = Request(len(self.requests), client, path, tab, text, *begun)
         self.requests.append(request)
         return request
 

@@ -181,7 +181,7 @@ class HostStates(CountedMachine):
         if keys.startswith("<C-"):
             self.it.normal_mode()
             self.it.end_recording()
-        elif not self.it.in_proposal():
+        elif self.it.editor.mode() == "n" and not self.it.in_proposal():
             # recording already: the first "q" would end it, the second wait for a name
             records = bool(self.it.editor.call("reg_recording"))
             self.it.editor.nvim.call("nvim_input", "" if records and keys == "qq" else keys)

@@ -38,9 +38,10 @@ class ReviewStates(UserRules):
             review = request.review
             if review is None:
                 continue
+            if request.accepted:
+                request.accepted_s = self.world.loop.time()
             if not request.undecided and not request.decided:
                 request.decided = True
-                request.accepted_s = self.world.loop.time() if request.accepted else -1000.0
                 assert request.verdict in request.allowed, request
             assert review.waiter.done() == (not request.undecided)
             if not self.held and not self.world.disk_is_slow:
