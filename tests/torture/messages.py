@@ -21,7 +21,7 @@ from tests.torture.frames import BINARY, TEXT, Socket, frame
 from tests.torture.requests import Site, site
 from tests.transports.http import Wire
 
-__all__ = ["SERVERS", "ClaudeLine", "Line", "Number", "connect", "read"]
+__all__ = ["SERVERS", "ClaudeLine", "Line", "NoJson", "Number", "connect", "read"]
 
 SERVERS = ("claude", "copilot", "gemini")
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_ide.protocols.base import ClientStatus
 from tests.servers import copilot, gemini
+from tests.torture.witness import undisturbed
 from tests.transports.http import Answer, Wire, dial
 
-__all__ = ["SITES", "Site", "site"]
+__all__ = ["SITES", "Site", "at", "site"]
 
 SITES = ("copilot", "gemini")
 
@@ -138,3 +142,15 @@ async def site(name: str, folder: Path) -> AsyncIterator[Site]:
     finally:
         with contextlib.suppress(ConnectionError):
             await closing()
+
+
+@pytest.fixture(params=SITES)
+async def at(
+    request: pytest.FixtureRequest, short_folder: Path, caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[Site]:
+    async with site(request.param, short_folder) as it:
+        async with undisturbed(caplog):
+            yield it
+            assert await it.serves(), "its session is lost, or another client waits"
+        # a refusal is none of the user's business
+        assert [item for item in caplog.records if item.levelno >= logging.WARNING] == []
