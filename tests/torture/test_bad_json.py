@@ -51,6 +51,8 @@ def talk(
         place = connect(request.param, short_folder)
         line, _ = runner.run(place.__aenter__())
         runner.run(line.ask(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', 1))
+        # Claude's server pushes from now on, in one task however often it is told so
+        runner.run(line.ask(b'{"jsonrpc":"2.0","method":"ide_connected","params":{}}'))
         before = runner.run(_tasks())
         yield Talk(runner, line, request.param)
         assert runner.run(_tasks()) == before, "a task has died, or goes on"
@@ -88,6 +90,12 @@ def test_any_json(talk: Talk, scale: Scale, figure: Figure) -> None:
 
     one()
     figure(f"JSON of any shape to {talk.server}", count * texts.VARIANTS)
+
+
+def test_connected_again_and_again(talk: Talk) -> None:
+    """Each time one more task that pushes would stay; the fixture counts them."""
+    for _ in range(20):
+        talk.ask('{"jsonrpc":"2.0","method":"ide_connected","params":{"pid":1}}')
 
 
 DEEP = {

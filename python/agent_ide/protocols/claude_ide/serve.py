@@ -76,7 +76,8 @@ class Peer:
         calls:    the task of each tool call in flight.
         slots:    for calls that end by themselves.
         wakeup:   set when the selection has changed since the last push.
-        ready:    it has said `ide_connected`, and time enough has passed.
+        pushed_to: it has said `ide_connected`, however often.
+        ready:    it has said so, and time enough has passed.
         prompts:  how many the user has sent to it.
         known:    who it is, as was told last.
     """
@@ -87,6 +88,7 @@ class Peer:
     calls: dict[ToolCall, asyncio.Task[None]] = field(default_factory=dict)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CALLS))
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    pushed_to: bool = False
     ready: bool = False
     prompts: int = 0
     last_heard_s: float = 0.0
@@ -259,7 +261,10 @@ class ClaudeServer:
         reply = exchange.ready()
         for outgoing in [*([reply] if reply else []), *received.requests]:
             await peer.connection.send(outgoing)
-        if received.connected:
+        if received.connected and peer.pushed_to:
+            peer.wakeup.set()
+        elif received.connected:
+            peer.pushed_to = True
             peer.tasks.spawn(self._push_selection(peer), "push selection")
         if not exchange.calls and peer.session.identity != peer.known:
             peer.known = peer.session.identity
