@@ -29,7 +29,7 @@ from agent_ide.protocols.calls import begin
 from agent_ide.transports.pushes import Pushes
 from agent_ide.transports.streamable_http import Admission, Session, listen_tcp
 from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import Answered, Exchange, McpSession
+from agent_ide.wire.mcp import Answered, Exchange, McpSession, Message
 from agent_ide.wire.toolspec import ToolSet
 from tests.e2e.conformance_tools import TOOLS
 from tests.e2e.node import find_node
@@ -58,8 +58,12 @@ class Client:
         self._ids = itertools.count(1)
         self._asked: dict[bytes, asyncio.Future[Any]] = {}
 
-    def receive(self, body: bytes) -> Exchange:
-        exchange = self._mcp.receive(body)
+    def read(self, body: bytes) -> tuple[Message, bytes]:
+        return self._mcp.read(body), body
+
+    def receive(self, message: tuple[Message, bytes]) -> Exchange:
+        said, body = message
+        exchange = self._mcp.receive(said)
         for event in exchange.events:
             if isinstance(event, Answered):
                 self._asked.pop(event.id).set_result(json.loads(event.result))

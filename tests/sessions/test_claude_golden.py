@@ -54,7 +54,7 @@ class Desk:
 
     def receive(self, line: Line) -> None:
         session = self.sessions[line.conn]
-        received = session.receive(line.text.replace(PROJECT, str(self.folder)))
+        received = session.receive(session.read(line.text.replace(PROJECT, str(self.folder))))
         self.sent += [json.loads(message) for message in received.requests]
         self._keep(line.conn, received.exchange.ready())
         for call in received.exchange.calls:
@@ -184,7 +184,7 @@ async def test_roots_are_asked_for_and_kept(tmp_path: Path) -> None:
     assert (session.identity.name, session.identity.pid) == ("claude-code", 20001)
     assert session.identity.cwd is None
     answer = {"jsonrpc": "2.0", "id": request["id"], "result": {"roots": [{"uri": "file:///p q"}]}}
-    session.receive(json.dumps(answer))
+    session.receive(session.read(json.dumps(answer)))
     assert session.identity.cwd == "/p q"
 
 
@@ -202,7 +202,7 @@ async def test_roots_are_asked_for_and_kept(tmp_path: Path) -> None:
 )
 def test_odd_messages_are_ignored(message: Json) -> None:
     session = ClaudeSession(ClientId("claude-1"), TOOLS, "0")
-    received = session.receive(json.dumps({"jsonrpc": "2.0", **message}))
+    received = session.receive(session.read(json.dumps({"jsonrpc": "2.0", **message})))
     assert received.exchange.ready() is None
     assert (session.identity.pid, session.identity.cwd) == (None, None)
 
@@ -211,4 +211,6 @@ def test_asyncio_is_not_needed_by_sessions() -> None:
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()
     session = ClaudeSession(ClientId("claude-1"), TOOLS, "0")
-    assert session.receive('{"jsonrpc":"2.0","id":1,"method":"ping"}').exchange.ready()
+    assert session.receive(
+        session.read('{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    ).exchange.ready()

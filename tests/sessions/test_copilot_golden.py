@@ -55,7 +55,7 @@ class Desk:
         if isinstance(session, RpcError):
             self.answers[line.req] = {"id": line.msg["id"], "error": {"code": session.code}}
             return
-        exchange = session.mcp.receive(body)
+        exchange = session.mcp.receive(session.mcp.read(body))
         self._keep(line.req, exchange.ready())
         for call in exchange.calls:
             task = self.tasks.spawn(self._run(line.req, session, call), call.spec.name)
@@ -329,4 +329,6 @@ def test_asyncio_is_not_needed_by_sessions() -> None:
     opening = read_opening({}, b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
     assert not isinstance(opening, RpcError)
     session = CopilotSession(ClientId("copilot-1"), opening, TOOLS)
-    assert session.mcp.receive(b'{"jsonrpc":"2.0","id":1,"method":"ping"}').ready()
+    assert session.mcp.receive(
+        session.mcp.read(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    ).ready()

@@ -52,7 +52,7 @@ class Desk:
         """Our answer to a message of the CLI."""
         body = line.text.replace(PROJECT, str(self.folder)).encode()
         assert (refuse_opening(body) is None) == (line.header("mcp-session-id") is None)
-        exchange = self.session.mcp.receive(body)
+        exchange = self.session.mcp.receive(self.session.mcp.read(body))
         reply = exchange.ready()
         for call in exchange.calls:
             result = await self.tools.run(self.session, call)

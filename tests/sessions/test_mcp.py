@@ -42,7 +42,8 @@ def message(method: str, id: object = 1, **params: Any) -> dict[str, Any]:
 
 
 def receive(session: McpSession, *messages: Any) -> Exchange:
-    return session.receive(json.dumps(messages[0] if len(messages) == 1 else list(messages)))
+    said = messages[0] if len(messages) == 1 else list(messages)
+    return session.receive(session.read(json.dumps(said)))
 
 
 def reply(exchange: Exchange) -> Any:

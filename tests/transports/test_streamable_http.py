@@ -20,7 +20,7 @@ from agent_ide.transports import http_answers, http_server
 from agent_ide.transports import streamable_http as http
 from agent_ide.transports.pushes import Pushes
 from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import Exchange, McpSession, ToolResult
+from agent_ide.wire.mcp import Exchange, McpSession, Message, ToolResult
 from agent_ide.wire.toolspec import ToolSet, ToolSpec
 from tests.support.eventually import eventually
 from tests.transports.http import Answer, Wire, dial
@@ -47,8 +47,11 @@ class EchoSession:
         self.waiting = 0
         self.lost = 0
 
-    def receive(self, body: bytes) -> Exchange:
-        return self.mcp.receive(body)
+    def read(self, body: bytes) -> Message:
+        return self.mcp.read(body)
+
+    def receive(self, message: Message) -> Exchange:
+        return self.mcp.receive(message)
 
     async def answer(self, exchange: Exchange) -> bytes | None:
         reply = None

@@ -16,7 +16,7 @@ from functools import partial
 from agent_ide.errors import ToolError
 from agent_ide.protocols.calls import begin
 from agent_ide.transports.pushes import Pushes
-from agent_ide.wire.mcp import Exchange, McpSession, ToolAnswer, ToolCall, ToolResult
+from agent_ide.wire.mcp import Exchange, McpSession, Message, ToolAnswer, ToolCall, ToolResult
 
 __all__ = ["Peer"]
 
@@ -72,9 +72,12 @@ class Peer:
 
     # -- what the transport asks -----------------------------------------------------------------
 
-    def receive(self, body: bytes) -> Exchange:
+    def read(self, body: bytes) -> Message:
+        return self.mcp.read(body)
+
+    def receive(self, message: Message) -> Exchange:
         self.last_heard_s = asyncio.get_running_loop().time()
-        exchange = self.mcp.receive(body)
+        exchange = self.mcp.receive(message)
         if not exchange.calls:
             self._changed()
         for call in exchange.cancelled:

@@ -24,9 +24,10 @@ from agent_ide.errors import RpcError
 from agent_ide.transports import http_answers as answers
 from agent_ide.transports import http_server
 from agent_ide.transports.http_server import Handler, HttpServer
+from agent_ide.transports.reading import read
 from agent_ide.transports.strangers import Strangers, is_from_browser
 from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import REVISIONS, Exchange
+from agent_ide.wire.mcp import REVISIONS, Exchange, Message
 
 __all__ = [
     "Admission",
@@ -87,8 +88,11 @@ class Session(Protocol):
     @property
     def id(self) -> str: ...
 
-    def receive(self, body: bytes) -> Exchange:
-        """Take one message or batch."""
+    def read(self, body: bytes) -> Message:
+        """What a message or batch says; changes nothing, so that it may run in a thread."""
+
+    def receive(self, message: Message) -> Exchange:
+        """Take what it says."""
 
     def answer(self, exchange: Exchange) -> Awaitable[bytes | None]:
         """Run its calls; the reply. Cancelled when the client's connection is lost."""
@@ -213,7 +217,7 @@ class _Endpoint:
     async def _exchange(
         self, request: web.BaseRequest, session: Session, body: bytes
     ) -> web.StreamResponse:
-        exchange = session.receive(body)
+        exchange = session.receive(await read(session.read, body))
         headers = {SESSION_HEADER: session.id}
         reply = exchange.ready()
         if exchange.malformed:

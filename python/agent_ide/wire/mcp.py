@@ -29,6 +29,7 @@ __all__ = [
     "Exchange",
     "ImageContent",
     "McpSession",
+    "Message",
     "Notified",
     "TextContent",
     "ToolAnswer",
@@ -206,6 +207,27 @@ class Exchange:
         self._replies.append(reply)
 
 
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A tools/call whose arguments have been read."""
+
+    id: jsonrpc.RawId
+    spec: ToolSpec
+    arguments: msgspec.Struct
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """One whose arguments make no sense."""
+
+    id: jsonrpc.RawId
+    error: RpcError
+
+
+Message = jsonrpc.Incoming | jsonrpc.Batch | _Called | _Refused
+"""What `McpSession.read` makes of a message's bytes."""
+
+
 class McpSession:
     """One client's session.
 
@@ -224,9 +246,15 @@ class McpSession:
         self._capabilities = capabilities
         self._calls: dict[jsonrpc.RawId, ToolCall] = {}
 
-    def receive(self, data: str | bytes) -> Exchange:
-        """Take one message or batch of the peer. Never raises: errors are in the reply."""
+    def read(self, data: str | bytes) -> Message:
+        """What a message or batch says. Never raises, and changes nothing: for another thread."""
         message = jsonrpc.parse(data)
+        if isinstance(message, jsonrpc.Request) and message.method == "tools/call":
+            return self._read_call(message)
+        return message
+
+    def receive(self, message: Message) -> Exchange:
+        """Take what the peer has said. Never raises: errors are in the reply."""
         if not isinstance(message, jsonrpc.Batch):
             malformed = isinstance(message, jsonrpc.Malformed)
             exchange = Exchange(self, malformed=malformed)
@@ -245,8 +273,16 @@ class McpSession:
         if self._calls.get(call.id) is call:
             del self._calls[call.id]
 
-    def _take(self, exchange: Exchange, message: jsonrpc.Incoming) -> None:
+    def _take(self, exchange: Exchange, message: jsonrpc.Incoming | _Called | _Refused) -> None:
         match message:
+            case _Called(id, spec, arguments):
+                call = ToolCall(id, spec, arguments, exchange)
+                self._calls[id] = call
+                exchange.await_outcome(call)
+            case _Refused(id, error):
+                exchange.add_reply(jsonrpc.encode_error(id, error))
+            case jsonrpc.Request(_, "tools/call"):
+                self._take(exchange, self._read_call(message))
             case jsonrpc.Malformed(id, error):
                 exchange.add_reply(jsonrpc.encode_error(id, error))
             case jsonrpc.Response(id, result, refused):
@@ -260,11 +296,6 @@ class McpSession:
 
     def _serve(self, exchange: Exchange, request: jsonrpc.Request) -> None:
         try:
-            if request.method == "tools/call":
-                call = self._call(exchange, request)
-                self._calls[request.id] = call
-                exchange.await_outcome(call)
-                return
             result = self._result(request)
         except RpcError as error:
             exchange.add_reply(jsonrpc.encode_error(request.id, error))
@@ -292,15 +323,18 @@ class McpSession:
             "serverInfo": self._server_info,
         }
 
-    def _call(self, exchange: Exchange, request: jsonrpc.Request) -> ToolCall:
-        params = _read(request.params, _CallParams)
-        spec = self._tools.get(params.name)
-        if spec is None:
-            raise RpcError.invalid_params(f"unknown tool: {params.name[:200]}")
-        # read where they stand: large ones are not copied
-        raw = memoryview(params.arguments)
-        arguments = spec.read(b"{}" if bytes(raw[:8]).strip() == b"null" else raw)
-        return ToolCall(request.id, spec, arguments, exchange)
+    def _read_call(self, request: jsonrpc.Request) -> _Called | _Refused:
+        try:
+            params = _read(request.params, _CallParams)
+            spec = self._tools.get(params.name)
+            if spec is None:
+                raise RpcError.invalid_params(f"unknown tool: {params.name[:200]}")
+            # read where they stand: large ones are not copied
+            raw = memoryview(params.arguments)
+            arguments = spec.read(b"{}" if bytes(raw[:8]).strip() == b"null" else raw)
+        except RpcError as error:
+            return _Refused(request.id, error)
+        return _Called(request.id, spec, arguments)
 
     def _cancel(self, exchange: Exchange, params: bytes) -> None:
         try:

@@ -30,6 +30,7 @@ from agent_ide.protocols.claude_ide.tools import AGENT, TITLE, TOOLS, ClaudeTool
 from agent_ide.tasks import Tasks
 from agent_ide.transports import lockfile
 from agent_ide.transports.discovery_file import DiscoveryFile
+from agent_ide.transports.reading import read
 from agent_ide.transports.websocket import Admission, Connection, WebSocketServer, listen
 from agent_ide.wire import jsonrpc
 from agent_ide.wire.mcp import ToolCall
@@ -247,7 +248,7 @@ class ClaudeServer:
 
     async def _received(self, peer: Peer, message: bytes) -> None:
         peer.last_heard_s = asyncio.get_running_loop().time()
-        received = peer.session.receive(message)
+        received = peer.session.receive(await read(peer.session.read, message))
         exchange = received.exchange
         for call in exchange.cancelled:
             task = peer.calls.get(call)

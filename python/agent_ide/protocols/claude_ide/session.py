@@ -14,7 +14,7 @@ import msgspec
 
 from agent_ide.model import ClientId
 from agent_ide.wire import jsonrpc
-from agent_ide.wire.mcp import Answered, Exchange, McpSession, Notified
+from agent_ide.wire.mcp import Answered, Exchange, McpSession, Message, Notified
 from agent_ide.wire.toolspec import ToolSet
 from agent_ide.wire.uri import from_uri
 
@@ -80,8 +80,12 @@ class ClaudeSession:
     def identity(self) -> Identity:
         return Identity(self._mcp.client.name, self._mcp.client.version, self._pid, self._cwd)
 
-    def receive(self, data: str | bytes) -> Received:
-        exchange = self._mcp.receive(data)
+    def read(self, data: str | bytes) -> Message:
+        """What a message says; changes nothing."""
+        return self._mcp.read(data)
+
+    def receive(self, message: Message) -> Received:
+        exchange = self._mcp.receive(message)
         requests: list[bytes] = []
         connected = False
         for event in exchange.events:
