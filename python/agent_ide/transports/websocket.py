@@ -15,19 +15,23 @@ import http
 import logging
 import random
 import socket
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
-from websockets.frames import CloseCode
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request, Response
+from websockets.protocol import Event
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from agent_ide.errors import ServeError
+from agent_ide.transports.reading import read
 from agent_ide.transports.strangers import AT_ONCE, WAITING, Strangers, is_from_browser
+from agent_ide.wire.jsonrpc import is_utf8
 
 __all__ = ["Admission", "Connection", "WebSocketServer", "listen"]
 
@@ -81,7 +85,7 @@ def _fragments(text: bytes) -> bytes | Iterator[memoryview]:
 class Connection:
     """One admitted peer."""
 
-    def __init__(self, socket: ServerConnection) -> None:
+    def __init__(self, socket: _Door) -> None:
         self._socket = socket
         self._sending = asyncio.Lock()
 
@@ -103,18 +107,24 @@ class Connection:
             logger.debug("= closed: %s", closed)
 
     async def _message(self) -> bytes:
-        fragments: list[str | bytes] = []
-        async for fragment in self._socket.recv_streaming():
+        while True:
+            kind, message = await self._any_message()
+            if kind is Opcode.BINARY or await read(is_utf8, message):
+                return message
+            # the next turn hears that it is closed
+            await self._socket.close(CloseCode.INVALID_DATA)
+
+    async def _any_message(self) -> tuple[Opcode, bytes]:
+        fragments: list[bytes] = []
+        # not decoded there: that keeps the others waiting, and takes up to four times the memory
+        async for fragment in self._socket.recv_streaming(decode=False):
+            assert isinstance(fragment, bytes), "that is what is asked for"
             if len(fragments) < MAX_FRAGMENTS:
                 fragments.append(fragment)
             else:
                 # what came in meanwhile is passed over; then the loop hears that it is closed
                 await self._socket.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
-        texts = [fragment for fragment in fragments if isinstance(fragment, str)]
-        if texts:
-            # the library's string of a large text takes up to four times as much, and ends here
-            return "".join(texts).encode()
-        return b"".join(fragment for fragment in fragments if isinstance(fragment, bytes))
+        return self._socket.kinds.popleft(), b"".join(fragments)
 
     async def close(self) -> None:
         await self._socket.close()
@@ -140,6 +150,8 @@ class _Door(ServerConnection):
     def __init__(self, strangers: Strangers, protocol: ServerProtocol, *args: Any, **options: Any):
         super().__init__(protocol, *args, **options)
         self._strangers = strangers
+        self.kinds: deque[Opcode] = deque()
+        """Of the messages that have begun and were not taken yet."""
         # the library's own refusals say what is wrong, which helps a scan
         self.protocol.reject = self._reject  # type: ignore[method-assign]
 
@@ -153,6 +165,11 @@ class _Door(ServerConnection):
     def data_received(self, data: bytes) -> None:
         self._strangers.heard(self.transport)
         super().data_received(data)
+
+    def process_event(self, event: Event) -> None:
+        if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY):
+            self.kinds.append(event.opcode)
+        super().process_event(event)
 
     def pause_writing(self) -> None:
         """A peer that does not read is not heard either: pings and errors have answers, too."""
@@ -199,6 +216,7 @@ async def _serve(
     port: int,
 ) -> Server:
     async def admitted(socket: ServerConnection) -> None:
+        assert isinstance(socket, _Door), "create_connection says so"
         await handler(Connection(socket))
 
     def connection(protocol: ServerProtocol, server: Server, **options: Any) -> _Door:

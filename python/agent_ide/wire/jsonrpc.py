@@ -33,6 +33,7 @@ __all__ = [
     "encode_request",
     "encode_result",
     "id_of",
+    "is_utf8",
     "parse",
 ]
 
@@ -146,7 +147,7 @@ def parse(data: str | bytes) -> Incoming | Batch:
     """
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
-    if not _is_utf8(data):
+    if not is_utf8(data):
         return _NO_JSON
     message = _parse(data)
     if message is _NO_JSON and len(data) <= MAX_MENDED_BYTES:
@@ -156,7 +157,7 @@ def parse(data: str | bytes) -> Incoming | Batch:
     return message
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
     """Looked at first: an id goes back as it came, and what is skipped is not looked at."""
     if data.isascii():
         return True
