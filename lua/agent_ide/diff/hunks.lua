@@ -97,13 +97,16 @@ function M.find(old_buf, new_buf, on_done)
   if not (text.is_large(old_buf) or text.is_large(new_buf)) then
     return on_done(between(old_buf, new_buf))
   end
-  -- the screen is drawn first
+  -- the screen is drawn first: both comparisons at once would need twice the memory
   vim.defer_fn(function()
-    if api.nvim_buf_is_loaded(old_buf) and api.nvim_buf_is_loaded(new_buf) then
-      find_in_thread(old_buf, new_buf, on_done)
-    else
-      on_done()
-    end
+    vim.cmd.redraw()
+    vim.schedule(function()
+      if api.nvim_buf_is_loaded(old_buf) and api.nvim_buf_is_loaded(new_buf) then
+        find_in_thread(old_buf, new_buf, on_done)
+      else
+        on_done()
+      end
+    end)
   end, 1)
 end
 
