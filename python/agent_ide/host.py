@@ -41,6 +41,10 @@ STOP_S = 1.0
 SETTLE_S = 1.5
 """How long Neovim's end may wait for a verdict on its way; it takes a millisecond or two."""
 
+PUBLISH_INTERVAL_S = 0.02
+"""Between two statuses: each tells of all clients and reviews, so that of a hundred which come one
+after another ten thousand would be told."""
+
 ANSWER_TURNS = 50
 """Of the loop, from a verdict to the last byte of its answer: each step wakes the next in one."""
 
@@ -66,6 +70,7 @@ class Host:
         self._keeping: asyncio.Task[None] | None = None
         self._published: dict[str, Any] = {}
         self._publishing = False
+        self._next_publish_s = 0.0
         self._tracking = False
         self._handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None] | None]] = {
             "selection": lambda payload: self._state.select(lua.read_selection(payload)),
@@ -220,13 +225,15 @@ class Host:
     # -- the status -------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        """Publish soon; many changes in one turn of the loop are one status."""
+        """Publish soon, after rest in the next turn of the loop."""
         if not self._publishing:
             self._publishing = True
-            asyncio.get_running_loop().call_soon(self._publish)
+            loop = asyncio.get_running_loop()
+            loop.call_at(max(loop.time(), self._next_publish_s), self._publish)
 
     def _publish(self) -> None:
         self._publishing = False
+        self._next_publish_s = asyncio.get_running_loop().time() + PUBLISH_INTERVAL_S
         status = self._status()
         if status == self._published:
             return

@@ -94,7 +94,10 @@ class NvimBench:
         self._nvim = Neovim(home, args=["--listen", address, *no_provider])
         self._thread = HostThread(address)
         self._thread.__enter__()
-        self.editor = self._thread.attach(lambda nvim: NvimEditor(nvim, str(home)))
+        self.editor = self.editor_in(home)
+
+    def editor_in(self, runtime_dir: Path) -> NvimEditor:
+        return self._thread.attach(lambda nvim: NvimEditor(nvim, str(runtime_dir)))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._thread.run(coroutine)
@@ -237,6 +240,35 @@ def test_review_is_shown_and_closed(bench: Bench, file: Path, size: int) -> None
     assert bench.views() == 0
     bench.run(bench.editor.close_review(ReviewId(1), "rejected"))
     bench.run(bench.editor.close_review(ReviewId(99), "withdrawn"))
+
+
+def test_review_closed_before_it_is_shown(bench: Bench, file: Path) -> None:
+    """Nobody closes it afterwards."""
+
+    async def show_and_close() -> None:
+        text = proposal(file, "é\n" * 300_000)
+        showing = asyncio.ensure_future(bench.editor.show_review(ReviewId(1), text, is_new=False))
+        await asyncio.sleep(0)
+        await bench.editor.close_review(ReviewId(1), "withdrawn")
+        with pytest.raises(EditorError, match="closed before it was shown"):
+            await showing
+
+    bench.open(file)
+    bench.run(show_and_close())
+    assert bench.views() == 0
+
+
+def test_no_room_for_a_large_text(tmp_path: Path, file: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    bench = NvimBench(home)
+    bench.editor = bench.editor_in(home / "gone")
+    bench.open(file)
+    with pytest.raises(EditorError, match="did not reach Neovim"):
+        bench.run(
+            bench.editor.show_review(ReviewId(1), proposal(file, "x\n" * 300_000), is_new=False)
+        )
+    bench.close()
 
 
 def test_hidden_review_comes_again(bench: Bench, file: Path) -> None:

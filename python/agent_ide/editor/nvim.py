@@ -68,6 +68,8 @@ class NvimEditor:
         self._channel: int = nvim.channel_id
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._opening: dict[ReviewId, object] = {}
+        """Reviews that Lua has not been asked to show yet, each with the attempt that counts."""
 
     def receive_reply(self, call_id: int, ok: bool, value: Any) -> None:
         """Lua's answer; a late one finds nobody and is dropped."""
@@ -125,12 +127,25 @@ class NvimEditor:
             "is_new": is_new,
             "closing": proposal.closing,
             "writes": proposal.writes,
-            **self.pack_text(proposal.text),
+            **await self._pack_to_show(review, proposal.text),
         }
         value = await self._call("review.show", args, deadline_s=None)
         return _convert(value, Changes) if value else None
 
+    async def _pack_to_show(self, review: ReviewId, text: str) -> dict[str, str | bytes]:
+        """Beside the loop where it is large: 10 MB take 20 ms, on a slow disk seconds."""
+        if len(text) <= INLINE_BYTES:
+            return self.pack_text(text)
+        opening = self._opening[review] = object()
+        packed = await asyncio.to_thread(self.pack_text, text)
+        if self._opening.get(review) is not opening:
+            self.unpack_text(packed)  # its file goes
+            raise EditorError("closed before it was shown")
+        del self._opening[review]
+        return packed
+
     async def close_review(self, review: ReviewId, reason: CloseReason) -> None:
+        self._opening.pop(review, None)
         await self._call("review.close", {"id": review, "reason": reason}, deadline_s=None)
 
     async def resume_review(self, review: ReviewId) -> None:
@@ -174,9 +189,15 @@ class NvimEditor:
     def _pack(self, data: bytes) -> dict[str, str | bytes]:
         if len(data) <= INLINE_BYTES:
             return {"text": data}
-        fd, path = tempfile.mkstemp(prefix="text-", dir=self._runtime_dir)
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
+        try:
+            fd, path = tempfile.mkstemp(prefix="text-", dir=self._runtime_dir)
+            with os.fdopen(fd, "wb") as out:
+                out.write(data)
+        except OSError as error:
+            size_mb = len(data) / 1e6
+            raise EditorError(
+                f"{size_mb:.1f} MB did not reach Neovim by a file: {error.strerror}"
+            ) from error
         return {"text_file": path}
 
     def unpack_text(self, payload: dict[str, Any]) -> str:
