@@ -10,6 +10,7 @@ Source:   RFC 6455 through the websockets library; the limits are set here and n
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hmac
 import http
 import logging
@@ -167,8 +168,12 @@ class _Door(ServerConnection):
         super().data_received(data)
 
     def process_event(self, event: Event) -> None:
-        if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY):
-            self.kinds.append(event.opcode)
+        if isinstance(event, Frame):
+            if event.opcode in (Opcode.TEXT, Opcode.BINARY):
+                self.kinds.append(event.opcode)
+            # the library's parser keeps its frame until the next one comes, and with it 10 MB
+            kept, event = event, dataclasses.replace(event)
+            kept.data = b""
         super().process_event(event)
 
     def pause_writing(self) -> None:
