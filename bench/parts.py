@@ -52,7 +52,7 @@ PARTS = {
         Part("clients", short_bound_s=120.0),
         Part("meanwhile", short_bound_s=120.0),
         Part("growth", short_bound_s=120.0),
-        Part("diffs", bound_s=600.0),
+        Part("diffs", bound_s=600.0, short_bound_s=180.0),
         Part("moves", short_bound_s=120.0),
         Part("selections", short_bound_s=120.0),
         Part("diagnostics", short_bound_s=120.0),
