@@ -13,7 +13,11 @@ from tests.e2e.editor import Editor
 from tests.support.neovim import Neovim, find_nvim, wait_until
 from tests.support.versions import asked_cell, expected_libraries, libraries_of
 
-INFO = "return require('agent_ide.host').info()"
+INFO = """
+-- Neovim listens before it has read what scripts/nvim tells it
+local ok, host = pcall(require, "agent_ide.host")
+return ok and host.info() or {}
+"""
 
 
 def interpreter_of(pid: int) -> str:

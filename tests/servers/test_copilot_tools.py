@@ -212,6 +212,7 @@ async def test_accepted(desk: Desk, client: Client) -> None:
     assert path.read_text() == "one\ntwo\nthree\n", "the CLI writes"
     path.write_text("one\nTWO\n")
     await eventually(lambda: not desk.reviews.open())
+    await eventually(lambda: desk.editor.reloaded)
     assert desk.editor.reloaded == [(str(path), b"one\ntwo\nthree\n")]
     assert str(path) not in desk.editor.dirty
 

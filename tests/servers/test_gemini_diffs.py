@@ -62,7 +62,7 @@ async def test_accepted_with_the_users_change(desk: Desk, client: Client, path: 
     assert path.read_text() == "one\ntwo\n", "the CLI writes"
     path.write_text("one\r\nmine\r\n")
     await eventually(lambda: review.state is State.CLOSED)
-    assert desk.editor.closed == [(review.id, "accepted")]
+    await eventually(lambda: desk.editor.closed == [(review.id, "accepted")])
     await quiet(desk, client, ACCEPTED)
 
 
@@ -249,7 +249,7 @@ async def test_a_client_that_is_gone_leaves_no_diff(
     review = await desk.review(path)
     await client.kill()
     await eventually(lambda: review.state is State.CLOSED)
-    assert desk.editor.closed == [(review.id, "withdrawn")]
+    await eventually(lambda: desk.editor.closed == [(review.id, "withdrawn")])
     assert desk.side(client.agent).clients() == []
 
 

@@ -36,9 +36,7 @@ async def test_a_host_that_ends_comes_back(
     number: signal.Signals, scale: Scale, figure: Figure
 ) -> None:
     away = []
-    for folder in folders(
-        scale(short=2, long=50) if number == signal.SIGKILL else scale(short=1, long=20)
-    ):
+    for folder in folders(scale(short=2 if number == signal.SIGKILL else 1, long=50)):
         with scene(folder) as it:
             pid = it.host()
             before = it.editor.lock()
@@ -129,7 +127,7 @@ async def test_modules_loaded_anew_end_the_old_host(
     """An update of the plugin, and its manager loads it anew: one host, of the new version."""
     root = plugin_copy(short_folder)
     away = []
-    for folder in folders(scale(short=1, long=10)):
+    for folder in folders(scale(short=1, long=50)):
         with scene(folder, root=root) as it:
             pid = it.host()
             before = it.editor.lock()

@@ -56,7 +56,7 @@ def fill(folder: Path) -> None:
 async def test_a_disk_that_takes_no_lock(fault: str, scale: Scale, figure: Figure) -> None:
     """It is said once; when the disk takes it, service is there without a word."""
     away = []
-    for folder in folders(scale(short=1, long=5)):
+    for folder in folders(scale(short=1, long=50)):
         locks = folder / "home/.claude/ide"
         with mounted(locks) as mount:
             if fault == "full":
@@ -101,7 +101,7 @@ async def test_what_is_removed_is_put_back(
     fault: Callable[[Scene], None], scale: Scale, figure: Figure
 ) -> None:
     away = []
-    for folder in folders(scale(short=1, long=10)):
+    for folder in folders(scale(short=1, long=50)):
         with scene(folder) as it:
             it.host()
             agent = await it.agent()
@@ -186,7 +186,7 @@ async def test_every_port_of_the_range_is_taken(short_folder: Path, figure: Figu
 async def test_the_dead_hosts_port_is_taken(scale: Scale, figure: Figure) -> None:
     """The next host takes another port and another token; the old one reaches no stranger."""
     away = []
-    for folder in folders(scale(short=1, long=10)):
+    for folder in folders(scale(short=1, long=50)):
         with scene(folder) as it:
             pid = it.host()
             before = it.editor.lock()

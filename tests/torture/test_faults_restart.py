@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 async def test_restart(scale: Scale, figure: Figure) -> None:
     """Another process serves under another lock; of the one before nothing is left."""
     away = []
-    for folder in folders(scale(short=1, long=10)):
+    for folder in folders(scale(short=1, long=50)):
         with scene(folder) as it:
             it.host()
             before = it.editor.lock()
