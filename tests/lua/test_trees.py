@@ -127,7 +127,7 @@ def test_snacks_explorer(desk: Bed) -> None:
     desk.nvim.lua("require('snacks').setup({ explorer = {}, picker = {} })")
     desk.nvim.lua("require('snacks').explorer()")
     wait_until(lambda: desk.nvim.eval("&filetype") == "snacks_picker_list", "the explorer")
-    # the explorer follows the cursor once it moves, a moment later, and begins again as files come in
+    # it follows the cursor once that moves, a moment later, and begins again as files come in
     wait_until(lambda: explored(desk, "b.txt"), "the explorer's own cursor")
     desk.nvim.command("ClaudeCodeSend")
     assert sent(desk) == ["b.txt"]
