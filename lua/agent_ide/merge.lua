@@ -5,8 +5,8 @@
 local M = {}
 
 local api = vim.api
-local uv = vim.uv
 local notify = require("agent_ide.notify")
+local private_file = require("agent_ide.private_file")
 local text = require("agent_ide.text")
 
 --- `git merge-file` says how many conflicts there are, up to this; above it, that it failed.
@@ -47,14 +47,6 @@ local function plain(whole)
   return (whole:gsub("^\239\187\191", ""):gsub("\r\n", "\n"))
 end
 
----@param path string
----@param bytes string
-local function write(path, bytes)
-  local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
-  assert(uv.fs_write(fd, bytes))
-  assert(uv.fs_close(fd))
-end
-
 --- Merge three texts.
 ---@param texts { ours: string, base: string, theirs: string }
 ---@param on_done fun(merged: string?, conflicts: integer) nil: it could not be done
@@ -66,7 +58,7 @@ local function merge_texts(texts, on_done)
     vim.list_extend(command, { "-L", label })
   end
   for _, name in ipairs({ "ours", "base", "theirs" }) do
-    write(vim.fs.joinpath(folder, name), texts[name])
+    private_file.write(vim.fs.joinpath(folder, name), texts[name])
     table.insert(command, name)
   end
   vim.system(

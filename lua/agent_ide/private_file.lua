@@ -6,14 +6,21 @@ local M = {}
 
 local uv = vim.uv
 
+--- Put a text into a new file of that name.
+---@param path string
+---@param text string
+function M.write(path, text)
+  local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
+  assert(uv.fs_write(fd, text))
+  assert(uv.fs_close(fd))
+end
+
 --- Put a text into a new file.
 ---@param text string
 ---@return string path
 function M.put(text)
   local path = vim.fn.tempname()
-  local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
-  assert(uv.fs_write(fd, text))
-  assert(uv.fs_close(fd))
+  M.write(path, text)
   return path
 end
 
