@@ -54,7 +54,9 @@ class Desk:
 
     def receive(self, line: Line) -> None:
         session = self.sessions[line.conn]
-        received = session.receive(session.read(line.text.replace(PROJECT, str(self.folder))))
+        received = session.receive(
+            session.read(line.text.replace(PROJECT, str(self.folder)).encode())
+        )
         self.sent += [json.loads(message) for message in received.requests]
         self._keep(line.conn, received.exchange.ready())
         for call in received.exchange.calls:
@@ -184,7 +186,7 @@ async def test_roots_are_asked_for_and_kept(tmp_path: Path) -> None:
     assert (session.identity.name, session.identity.pid) == ("claude-code", 20001)
     assert session.identity.cwd is None
     answer = {"jsonrpc": "2.0", "id": request["id"], "result": {"roots": [{"uri": "file:///p q"}]}}
-    session.receive(session.read(json.dumps(answer)))
+    session.receive(session.read(json.dumps(answer).encode()))
     assert session.identity.cwd == "/p q"
 
 
@@ -202,7 +204,7 @@ async def test_roots_are_asked_for_and_kept(tmp_path: Path) -> None:
 )
 def test_odd_messages_are_ignored(message: Json) -> None:
     session = ClaudeSession(ClientId("claude-1"), TOOLS, "0")
-    received = session.receive(session.read(json.dumps({"jsonrpc": "2.0", **message})))
+    received = session.receive(session.read(json.dumps({"jsonrpc": "2.0", **message}).encode()))
     assert received.exchange.ready() is None
     assert (session.identity.pid, session.identity.cwd) == (None, None)
 
@@ -212,5 +214,5 @@ def test_asyncio_is_not_needed_by_sessions() -> None:
         asyncio.get_running_loop()
     session = ClaudeSession(ClientId("claude-1"), TOOLS, "0")
     assert session.receive(
-        session.read('{"jsonrpc":"2.0","id":1,"method":"ping"}')
+        session.read(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
     ).exchange.ready()

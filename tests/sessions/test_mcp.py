@@ -43,7 +43,7 @@ def message(method: str, id: object = 1, **params: Any) -> dict[str, Any]:
 
 def receive(session: McpSession, *messages: Any) -> Exchange:
     said = messages[0] if len(messages) == 1 else list(messages)
-    return session.receive(session.read(json.dumps(said)))
+    return session.receive(session.read(json.dumps(said).encode()))
 
 
 def reply(exchange: Exchange) -> Any:
@@ -111,6 +111,46 @@ def test_call_is_answered_when_told(session: McpSession) -> None:
         "result": {"content": [{"type": "text", "text": "é"}]},
     }
     assert exchange.fail(call, RpcError.internal()) is None, "a call is answered once"
+
+
+CALL = '"jsonrpc":"2.0","id":1,"method":"tools/call"'
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        CALL + ',"params":{"name":"echo","arguments":{"text":"a"}}',
+        ' "params" : {"arguments":{"text":"\\u00e9"},"name":"echo"} ,'
+        + CALL.replace(":1,", " :\t1 ,"),
+        CALL.replace("1,", "1e400,") + ',"params":{"name":"nothing","arguments":null}',
+        CALL.replace("1,", "null,") + ',"params":{"name":"nothing"}',
+        CALL.replace("1,", "{},") + ',"params":{"name":"nothing"}',
+        CALL.replace("1,", "true,") + ',"params":{"name":"nothing"}',
+        CALL.replace('"id":1,', "") + ',"params":{"name":"nothing"}',
+        CALL.replace("2.0", "1.0") + ',"params":{"name":"nothing"}',
+        CALL + ',"params":null',
+        CALL + ',"params":[]',
+        CALL,
+        CALL + ',"params":{"name":"gone","arguments":{}}',
+        CALL + ',"params":{"name":"echo","arguments":{"text":1}}',
+        CALL + ',"params":{"name":"echo","arguments":{"text":"\\ud83d"}}',
+        '"id":2,"method":"ping",' + CALL + ',"params":{"name":"nothing"}',
+        CALL + ',"params":{"name":"nothing"},"result":1,"error":2',
+        CALL + ',"params":{"name":"nothing"',
+        CALL + ',"params":{"name":"nothing","arguments":' + "[" * 3000 + "]" * 3000 + "}",
+    ],
+)
+def test_a_call_is_the_same_by_itself_and_in_a_batch(session: McpSession, members: str) -> None:
+    """By itself it is read in one pass where it is well-formed, in a batch member by member."""
+    initialize(session, "2025-03-26")
+    said = ("{" + members + "}").encode()
+    alone = session.receive(session.read(said))
+    batched = session.receive(session.read(b"[" + said + b"]"))
+    in_batch = reply(batched)
+    assert reply(alone) == (in_batch[0] if isinstance(in_batch, list) else in_batch)
+    assert [(call.id, call.spec.name, call.arguments) for call in alone.calls] == [
+        (call.id, call.spec.name, call.arguments) for call in batched.calls
+    ]
 
 
 @pytest.mark.parametrize("arguments", [{}, None])

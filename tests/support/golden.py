@@ -5,7 +5,7 @@ Not here: what a session must answer (tests/sessions), sockets.
 
     for line in read_golden("claude", "edit_saved"):
         if line.from_cli and line.kind == "message":
-            session.receive(session.read(line.text))
+            session.receive(session.read(line.text.encode()))
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ __all__ = [
     "encode_request",
     "encode_result",
     "id_of",
+    "is_id",
     "is_utf8",
     "parse",
 ]
@@ -203,7 +204,7 @@ def _parse_one(data: bytes) -> Incoming:
     except (msgspec.DecodeError, RecursionError):
         return _NO_JSON
     raw_id = _raw(envelope.id)
-    if raw_id is not None and raw_id[:1] in (b"{", b"[", b"t", b"f"):
+    if raw_id is not None and not is_id(raw_id):
         return Malformed(NULL_ID, RpcError.invalid_request("id must be a string or a number"))
     if _text(envelope.jsonrpc) != "2.0":
         return Malformed(raw_id or NULL_ID, RpcError.invalid_request('jsonrpc must be "2.0"'))
@@ -216,6 +217,11 @@ def _parse_one(data: bytes) -> Incoming:
     if raw_id is not None and (result is None) != (error is None):
         return Response(raw_id, result or b"null", error)
     return Malformed(raw_id or NULL_ID, RpcError.invalid_request("no method"))
+
+
+def is_id(raw: bytes) -> bool:
+    """Whether a JSON value may be the id of a request."""
+    return raw[:1] not in (b"{", b"[", b"t", b"f")
 
 
 def _is_json(data: bytes) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agent_ide.errors import RpcError
+from agent_ide.wire import large
 
 __all__ = ["NoArguments", "ToolSet", "ToolSpec"]
 
@@ -61,6 +62,8 @@ class ToolSpec:
             RpcError: invalid params, naming the field.
         """
         try:
+            if len(arguments) > large.LARGE_BYTES:
+                return large.decode(arguments, self.arguments)
             return msgspec.json.decode(arguments, type=self.arguments)
         except (msgspec.DecodeError, RecursionError) as error:
             raise RpcError.invalid_params(f"{self.name}: {error}") from None

@@ -80,7 +80,7 @@ class ClaudeSession:
     def identity(self) -> Identity:
         return Identity(self._mcp.client.name, self._mcp.client.version, self._pid, self._cwd)
 
-    def read(self, data: str | bytes) -> Message:
+    def read(self, data: bytes) -> Message:
         """What a message says; changes nothing."""
         return self._mcp.read(data)
 
