@@ -82,7 +82,7 @@ def is_from_browser(headers: Iterable[tuple[str, str]]) -> bool:
 
     Node's own fetch has `Sec-Fetch-Mode: cors` and nothing else of this kind.
     """
-    marks = [
-        (name.lower(), value) for name, value in headers if name.lower().startswith("sec-fetch-")
-    ]
-    return any(mark != ("sec-fetch-mode", "cors") for mark in marks)
+    return any(
+        name[:10].lower() == "sec-fetch-" and (name[10:].lower(), value) != ("mode", "cors")
+        for name, value in headers
+    )

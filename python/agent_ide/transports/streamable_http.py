@@ -12,8 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -51,34 +50,38 @@ AT_ONCE_S = 0.05
 (doc/decisions/010). Later the head goes ahead, so that no client thinks that nothing comes."""
 
 
-@dataclass(frozen=True, slots=True)
 class Admission:
     """Who is let in: whose Authorization is one of `authorizations`, once and exactly.
 
     hosts: values of Host that are ours; any Origin is refused unless it is `http://` + one of them.
     """
 
-    authorizations: tuple[str, ...]
-    hosts: frozenset[str]
+    def __init__(self, authorizations: Iterable[str], hosts: Iterable[str]) -> None:
+        self._authorizations = [wanted.encode() for wanted in authorizations]
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        # a whole URL as target counts more than Host does
+        self._targets = ("/", *(f"{origin}/" for origin in self._origins))
 
     def refusal(self, request: web.BaseRequest) -> int | None:
         """The status to refuse with; looked at before the body, the tokens in constant time."""
-        given = request.headers.getall("Authorization", [])
+        headers = request.headers
+        given = headers.getall("Authorization", [])
         if len(given) != 1 or not self._admits(given[0]):
             return 401
-        origins = {f"http://{host}" for host in self.hosts}
-        if request.headers.getall("Host", []) not in [[host] for host in self.hosts]:
+        hosts = headers.getall("Host", [])
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
             return 403
-        if any(origin not in origins for origin in request.headers.getall("Origin", [])):
+        if not self._origins.issuperset(headers.getall("Origin", [])):
             return 403
-        if not request.raw_path.startswith(("/", *(f"{origin}/" for origin in origins))):
-            return 403  # a whole URL as target counts more than Host does
-        return 403 if is_from_browser(request.headers.items()) else None
+        if not request.raw_path.startswith(self._targets):
+            return 403
+        return 403 if is_from_browser(headers.items()) else None
 
     def _admits(self, given: str) -> bool:
         said = given.encode("utf-8", "replace")
         # compared with every one, whichever it is
-        right = [hmac.compare_digest(said, wanted.encode()) for wanted in self.authorizations]
+        right = [hmac.compare_digest(said, wanted) for wanted in self._authorizations]
         return any(right)
 
 
@@ -193,9 +196,12 @@ class _Endpoint:
 
     async def _post(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            # most have come with their head; a deadline has its price
-            async with asyncio.timeout(None if request.content.is_eof() else BODY_S):
+            if request.content.is_eof():
+                # most have come with their head, and a deadline has its price
                 body = await self._read(request)
+            else:
+                async with asyncio.timeout(BODY_S):
+                    body = await self._read(request)
         except TimeoutError:
             return answers.refused(408)
         except (HttpProcessingError, web.RequestPayloadError):

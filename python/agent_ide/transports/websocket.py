@@ -41,9 +41,12 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """What a client may send in one message: an edit of the largest file one would review."""
 
-MAX_FRAGMENTS = 16_384
-"""Of a message; an empty one costs no size, but memory all the same. The library has no limit in
-its older versions, and a fixed one in newer."""
+MAX_FRAGMENTS = 4096
+"""Of a message; an empty one costs no size, but memory all the same. The library's own limit in its
+newer versions; older ones have none."""
+
+KEPT_BYTES = 64 * 1024
+"""What the library's parser may keep of a frame until the next one comes."""
 
 FRAGMENT_BYTES = 256 * 1024
 """The most that goes out in one frame."""
@@ -116,16 +119,9 @@ class Connection:
             await self._socket.close(CloseCode.INVALID_DATA)
 
     async def _any_message(self) -> tuple[Opcode, bytes]:
-        fragments: list[bytes] = []
         # not decoded there: that keeps the others waiting, and takes up to four times the memory
-        async for fragment in self._socket.recv_streaming(decode=False):
-            assert isinstance(fragment, bytes), "that is what is asked for"
-            if len(fragments) < MAX_FRAGMENTS:
-                fragments.append(fragment)
-            else:
-                # what came in meanwhile is passed over; then the loop hears that it is closed
-                await self._socket.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
-        return self._socket.kinds.popleft(), b"".join(fragments)
+        message = await self._socket.recv(decode=False)
+        return self._socket.kinds.popleft(), message
 
     async def close(self) -> None:
         await self._socket.close()
@@ -153,6 +149,8 @@ class _Door(ServerConnection):
         self._strangers = strangers
         self.kinds: deque[Opcode] = deque()
         """Of the messages that have begun and were not taken yet."""
+        self._fragments = 0
+        self._refusing: asyncio.Task[None] | None = None
         # the library's own refusals say what is wrong, which helps a scan
         self.protocol.reject = self._reject  # type: ignore[method-assign]
 
@@ -169,12 +167,24 @@ class _Door(ServerConnection):
 
     def process_event(self, event: Event) -> None:
         if isinstance(event, Frame):
-            if event.opcode in (Opcode.TEXT, Opcode.BINARY):
-                self.kinds.append(event.opcode)
-            # the library's parser keeps its frame until the next one comes, and with it 10 MB
-            kept, event = event, dataclasses.replace(event)
-            kept.data = b""
+            if not self._takes(event):
+                return
+            if len(event.data) > KEPT_BYTES:
+                kept, event = event, dataclasses.replace(event)
+                kept.data = b""
         super().process_event(event)
+
+    def _takes(self, frame: Frame) -> bool:
+        """Whether a frame is listened to; not any more once a message has too many."""
+        if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
+            self.kinds.append(frame.opcode)
+            self._fragments = 0
+        elif frame.opcode is Opcode.CONT:
+            self._fragments += 1
+        if self._fragments >= MAX_FRAGMENTS and self._refusing is None:
+            refusal = self.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
+            self._refusing = self.loop.create_task(refusal)
+        return self._refusing is None
 
     def pause_writing(self) -> None:
         """A peer that does not read is not heard either: pings and errors have answers, too."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from agent_ide.errors import RpcError, ToolError
@@ -24,6 +23,7 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
+from agent_ide.protocols.kept import kept
 from agent_ide.wire import diagnosed, jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_raw_uri, to_uri
@@ -56,7 +56,7 @@ def selection_changed(selection: Selection | None) -> bytes:
     return jsonrpc.encode_notification("selection_changed", values.selection(shown))
 
 
-@lru_cache(maxsize=1)  # made anew for each call it is a sixth of the host's work
+@kept
 def selection_result(selection: Selection) -> ToolResult:
     return ToolResult.of_json({"success": True, **values.selection(selection)})
 

@@ -25,6 +25,7 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
+from agent_ide.protocols.kept import kept
 from agent_ide.wire import diagnosed, jsonrpc, values
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_uri
@@ -69,6 +70,7 @@ def selection_changed(selection: Selection | None, last_path: str) -> bytes:
     return jsonrpc.encode_notification("selection_changed", values.selection(shown))
 
 
+@kept
 def selection_result(selection: Selection | None, current: bool) -> ToolResult:
     """`current`: from the active editor, not only remembered. Without any: the text is `null`."""
     if selection is None:
