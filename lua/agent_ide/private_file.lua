@@ -6,13 +6,14 @@ local M = {}
 
 local uv = vim.uv
 
---- Put a text into a new file of that name.
+--- Put a text into a new file of that name; raises where it is not written whole.
 ---@param path string
 ---@param text string
 function M.write(path, text)
   local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
-  assert(uv.fs_write(fd, text))
-  assert(uv.fs_close(fd))
+  local written, problem = uv.fs_write(fd, text)
+  uv.fs_close(fd)
+  assert(written == #text, problem or "the disk is full")
 end
 
 --- Put a text into a new file.
@@ -28,9 +29,7 @@ end
 ---@param path string
 ---@return string
 function M.take(path)
-  local fd = assert(uv.fs_open(path, "r", 0))
-  local text = assert(uv.fs_read(fd, assert(uv.fs_fstat(fd)).size, 0))
-  uv.fs_close(fd)
+  local text = assert(require("agent_ide.whole_file").read(path))
   uv.fs_unlink(path)
   return text
 end

@@ -106,13 +106,8 @@ end
 ---@param path string
 ---@return boolean
 local function is_same(buf, path)
-  local fd = vim.uv.fs_open(path, "r", 0)
-  if not fd then
-    return false
-  end
-  local bytes = vim.uv.fs_read(fd, assert(vim.uv.fs_fstat(fd)).size, 0)
-  vim.uv.fs_close(fd)
-  return bytes == require("agent_ide.text").read(buf)
+  local bytes = require("agent_ide.whole_file").read(path)
+  return bytes ~= nil and bytes == require("agent_ide.text").read(buf)
 end
 
 ---@param buf integer

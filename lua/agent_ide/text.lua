@@ -85,7 +85,14 @@ end
 ---@param buf integer
 ---@return boolean
 function M.is_large(buf)
-  return api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)) > LARGE_BYTES
+  return M.bytes(buf) > LARGE_BYTES
+end
+
+--- How large a buffer's text is.
+---@param buf integer
+---@return integer
+function M.bytes(buf)
+  return math.max(0, api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)))
 end
 
 ---@param buf integer an empty one
@@ -144,6 +151,27 @@ function M.lines_to_file(buf)
   return write_out(buf, "++nobin ++ff=unix ++enc=utf-8")
 end
 
+--- Let a function fill a buffer; undo does not go back before it.
+---@param buf integer
+---@param run fun()
+local function without_undo(buf, run)
+  local undo_levels = vim.bo[buf].undolevels
+  vim.bo[buf].undolevels = -1
+  run()
+  vim.bo[buf].undolevels = undo_levels
+end
+
+---@param buf integer an empty one
+---@param path string of a file without BOM
+---@param shape agent_ide.TextShape
+---@return boolean filled
+local function fill_as(buf, path, shape)
+  local how = "++edit ++bad=keep ++enc=utf-8 ++ff=" .. (shape.dos and "dos" or "unix")
+  local filled = read_into(buf, path, how)
+  put_on(buf, shape)
+  return filled
+end
+
 --- Fill an empty buffer; undo does not go back before it.
 ---@param buf integer a fresh one
 ---@param text string
@@ -154,20 +182,51 @@ function M.fill(buf, text)
   if text == "" or text == BOM then
     return
   end
-  local undo_levels = vim.bo[buf].undolevels
-  vim.bo[buf].undolevels = -1
+  without_undo(buf, function()
+    local filled = false
+    if #text > LARGE_BYTES then
+      local path = private_file.put(shape.bom and text:sub(#BOM + 1) or text)
+      filled = fill_as(buf, path, shape)
+      vim.uv.fs_unlink(path)
+    end
+    if not filled then
+      api.nvim_buf_set_lines(buf, 0, -1, true, M.lines(text, shape))
+    end
+  end)
+end
+
+--- What can be told of a text from the ends of its file.
+---@param path string
+---@return agent_ide.TextShape? shape nil: it has to be looked at as a whole
+local function shape_of_file(path)
+  local fd = vim.uv.fs_open(path, "r", 0)
+  if not fd then
+    return nil
+  end
+  local size = assert(vim.uv.fs_fstat(fd)).size
+  local first = vim.uv.fs_read(fd, #BOM, 0)
+  local last = vim.uv.fs_read(fd, 2, math.max(0, size - 2))
+  vim.uv.fs_close(fd)
+  -- a last line break that is none of DOS says that not all are
+  if first ~= BOM and last and last:find("^[^\r]\n$") then
+    return { bom = false, dos = false, eol = true }
+  end
+end
+
+--- The same from a file, without its text as a string of Lua; the file stays.
+---@param buf integer a fresh one
+---@param path string
+---@return boolean filled false: it is no large text with plain line breaks
+function M.fill_from_file(buf, path)
+  local shape = shape_of_file(path)
+  if not shape then
+    return false
+  end
   local filled = false
-  if #text > LARGE_BYTES then
-    local path = private_file.put(shape.bom and text:sub(#BOM + 1) or text)
-    local how = "++edit ++bad=keep ++enc=utf-8 ++ff=" .. (shape.dos and "dos" or "unix")
-    filled = read_into(buf, path, how)
-    vim.uv.fs_unlink(path)
-    put_on(buf, shape)
-  end
-  if not filled then
-    api.nvim_buf_set_lines(buf, 0, -1, true, M.lines(text, shape))
-  end
-  vim.bo[buf].undolevels = undo_levels
+  without_undo(buf, function()
+    filled = fill_as(buf, path, shape)
+  end)
+  return filled
 end
 
 --- The text of a buffer, as `fill` would take it.

@@ -177,11 +177,13 @@ class Host:
         review = self._reviews.by_id(int(payload["id"]))
         match payload["event"]:
             case "accept":
-                if review is None:
-                    self._editor.unpack_text(payload)  # its file goes
-                else:
+                if review is not None and payload.get("as_proposed") is True:
+                    await self._reviews.accept(review, review.proposal.text)
+                elif review is not None:
                     # not held here: it may be large
                     await self._reviews.accept(review, self._editor.unpack_text(payload))
+                elif "text_file" in payload:
+                    self._editor.unpack_text(payload)  # its file goes
             case "reject" if review is not None:
                 self._reviews.reject(review)
             case "show" if review is not None:

@@ -316,5 +316,6 @@ def test_no_file_is_left_in_the_runtime_folder(tmp_path: Path, file: Path) -> No
     before = set(os.listdir(home))
     bench.open(file)
     bench.run(bench.editor.show_review(ReviewId(1), proposal(file, "x\n" * 300_000), is_new=False))
+    bench.run(bench.editor.close_review(ReviewId(1), "rejected"))
     assert set(os.listdir(home)) == before
     bench.close()

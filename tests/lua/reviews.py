@@ -66,6 +66,7 @@ class Reviews:
         self.project.mkdir()
         self.file = self.project / "a.txt"
         self.file.write_bytes(old)
+        self._proposed: dict[int, str] = {}
         set_up = f"lua vim.g.agent_ide = {config}"
         # no -n: what a swap file would bring must not touch the proposal
         self.nvim = Neovim(home / "nvim", size=size, args=["--cmd", set_up])
@@ -84,6 +85,7 @@ class Reviews:
 
     def request(self, text: str = PROPOSED, number: int = 1, **more: Any) -> dict[str, Any]:
         path = Path(more.pop("path", self.file))
+        self._proposed[number] = text
         return {
             "id": number,
             "agent": "Claude Code",
@@ -104,10 +106,23 @@ class Reviews:
         return self.nvim.named("review")
 
     def wait_accepted(self, number: int = 1) -> str:
-        """The accepted text."""
+        """The accepted text, as the host understands the event."""
         event = self.nvim.wait_event("review", lambda payload: payload["id"] == number)
         assert event["event"] == "accept", event
-        return str(event["text"])
+        return self._proposed[number] if event.get("as_proposed") else self._unpack(event)
+
+    def read(self, number: int = 1) -> str:
+        """The text in the proposal's buffer."""
+        return self._unpack(self.nvim.call("review.read", {"id": number}))
+
+    def _unpack(self, payload: dict[str, Any]) -> str:
+        if "text" in payload:
+            return str(payload["text"])
+        carried = Path(payload["text_file"])
+        assert carried.stat().st_mode & 0o777 == 0o600
+        text = carried.read_bytes().decode()
+        carried.unlink()
+        return text
 
     def wait_closed(self, number: int = 1) -> None:
         self.nvim.wait_event("review", lambda payload: payload == {"id": number, "event": "closed"})

@@ -62,7 +62,10 @@ def shown_and_accepted(bed: Reviews, text: str) -> str:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_accepted_unchanged(shared: Reviews, name: str) -> None:
-    assert shown_and_accepted(shared, TEXTS[name]) == TEXTS[name]
+    shared.show(TEXTS[name])
+    assert shared.read() == TEXTS[name], "as it is in the buffer"
+    shared.nvim.feed(":w<CR>")
+    assert shared.nvim.wait_event("review") == {"id": 1, "event": "accept", "as_proposed": True}
 
 
 @pytest.mark.parametrize(
@@ -212,12 +215,25 @@ def test_the_same_in_a_large_text(shared: Reviews, name: str, touched: bool) -> 
     if touched:
         shared.nvim.feed("ggAz<Esc>")
         text = text.replace("x" * 99, "x" * 99 + "z", 1)
+    assert shared.read() == text
     shared.nvim.feed(":w<CR>")
-    event = shared.nvim.wait_event("review")
-    assert event["event"] == "accept"
-    back = Path(event["text_file"])
-    assert back.read_bytes().decode() == text
-    assert back.stat().st_mode & 0o777 == 0o600
+    assert shared.wait_accepted() == text
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_same_from_a_file(shared: Reviews, name: str, tmp_path: Path) -> None:
+    """As the host sends what is large; `:edit!` brings it back as often as one wants."""
+    text = grown(TEXTS[name])
+    carried = tmp_path / "carried"
+    carried.write_bytes(text.encode())
+    request = shared.request(text, text_file=str(carried))
+    del request["text"]
+    shared.nvim.call("review.show", request)
+    assert shared.read() == text
+    shared.nvim.feed("ggAz<Esc>:edit!<CR>")
+    assert shared.read() == text
+    shared.close("rejected")
+    wait_until(lambda: not carried.exists(), "its file goes with it")
 
 
 @pytest.mark.parametrize("kind", OLD_FILES)
@@ -269,14 +285,30 @@ def test_a_large_text_goes_through_files_and_comes_back_whole(tmp_path: Path) ->
         request = bed.request("", text_file=str(carried))
         del request["text"]
         bed.nvim.call("review.show", request)
-        assert not carried.exists(), "the receiver deletes it"
         assert bed.nvim.eval("line('$')") == 40_001
         assert bed.nvim.eval("&foldmethod") == "manual"
         bed.nvim.feed("uggx:w<CR>")
-        event = bed.nvim.wait_event("review")
-        back = Path(event["text_file"])
-        assert back.stat().st_mode & 0o777 == 0o600
-        assert back.read_text() == changed[1:]
+        assert bed.wait_accepted() == changed[1:]
+        bed.close("accepted")
+        wait_until(lambda: not carried.exists(), "the receiver deletes it")
+
+
+def test_a_large_text_whose_file_somebody_has_deleted(tmp_path: Path) -> None:
+    text = large_text(10_000)
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        carried = bed.project / "carried"
+        carried.write_text(text + "more\n")
+        request = bed.request("", text_file=str(carried))
+        del request["text"]
+        bed.nvim.call("review.show", request)
+        carried.unlink()
+        bed.nvim.feed("ggAz<Esc>")
+        changed = text.replace("matter", "matterz", 1) + "more\n"
+        assert bed.read() == changed
+        bed.close("withdrawn")
+        kept = bed.nvim.lua("return require('agent_ide.diff.kept').list()")
+        assert len(kept) == 1, "what the user has typed is kept"
+        bed.is_gone()
 
 
 def test_closed_while_it_loads(tmp_path: Path) -> None:
@@ -309,8 +341,7 @@ def test_one_line_of_a_megabyte(tmp_path: Path) -> None:
 def shown_and_accepted_large(bed: Reviews, text: str) -> str:
     bed.show(text)
     bed.nvim.feed(":w<CR>")
-    event = bed.nvim.wait_event("review")
-    return Path(event["text_file"]).read_text()
+    return bed.wait_accepted()
 
 
 def test_the_editor_answers_while_a_large_text_loads(tmp_path: Path) -> None:

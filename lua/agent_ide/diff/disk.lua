@@ -7,15 +7,18 @@ local M = {}
 local api = vim.api
 local uv = vim.uv
 
+--- Whether some lines end with CR, while others do not.
+---@param buf integer
+---@return boolean
+local function has_cr(buf)
+  return api.nvim_buf_call(buf, function()
+    return vim.fn.search("\\r$", "nw") > 0
+  end)
+end
+
 --- Line breaks of a file that has both kinds: the agents' CLIs show all of them as LF.
 ---@param buf integer
 local function strip_cr(buf)
-  local has_cr = api.nvim_buf_call(buf, function()
-    return vim.fn.search("\\r$", "nw") > 0
-  end)
-  if not has_cr then
-    return -- 10 MB as Lua's lines would take ten times as long
-  end
   local lines = vim.tbl_map(function(line)
     return (line:gsub("\r$", ""))
   end, api.nvim_buf_get_lines(buf, 0, -1, true))
@@ -36,8 +39,10 @@ function M.load(buf, review, proposal)
     local problem = require("agent_ide.text").read_file(buf, review.path)
     if problem then
       require("agent_ide.log").warn("the old side of review %d: %s", review.id, problem)
-    elseif options.fileformat == "unix" and not proposal.original:find("\r\n", 1, true) then
-      strip_cr(buf)
+    elseif options.fileformat == "unix" and has_cr(buf) then
+      if vim.bo[proposal.buf].fileformat == "unix" and not has_cr(proposal.buf) then
+        strip_cr(buf)
+      end
     end
   end
   options.modified = false

@@ -66,7 +66,9 @@ local function accept(shown)
   if shown.told or shown.leaving then
     return notify.show(facts.state(shown))
   end
-  tell(shown, "accept", shown.proposal:packed())
+  -- what nobody has touched the host has
+  local untouched = shown.proposal:is_untouched()
+  tell(shown, "accept", untouched and { as_proposed = true } or shown.proposal:packed())
 end
 
 ---@param shown agent_ide.diff.Shown
@@ -244,7 +246,7 @@ local function open_soon(shown, reply)
 end
 
 ---@param request agent_ide.diff.Request
----@param proposed string
+---@param proposed agent_ide.diff.Original
 ---@param reply agent_ide.Reply
 local function show_new(request, proposed, reply)
   typed_write.start()
@@ -266,11 +268,13 @@ end
 ---@param args table as doc/channel.md has it
 ---@param reply agent_ide.Reply
 function M.show(args, reply)
-  local proposed = rpc.unpack_text(args)
+  local proposed = require("agent_ide.diff.original").new(args)
   local shown = reviews[args.id]
-  if shown and shown.view then
-    return reply(nil, views.changes(shown))
-  elseif shown and shown.proposal:is_alive() then
+  if shown and (shown.view or shown.proposal:is_alive()) then
+    proposed:drop()
+    if shown.view then
+      return reply(nil, views.changes(shown))
+    end
     return open_when_calm(shown, reply)
   end
   show_new({

@@ -40,19 +40,6 @@ local function files()
   return names
 end
 
----@param path string
----@param bytes string
----@return boolean
-local function write_private(path, bytes)
-  local fd = uv.fs_open(path, "wx", tonumber("600", 8))
-  if not fd then
-    return false
-  end
-  local written = uv.fs_write(fd, bytes)
-  uv.fs_close(fd)
-  return written == #bytes
-end
-
 --- Keep a text. Never raises: this is the last place it can go.
 ---@param request { path: string, tab_name: string }
 ---@param text string
@@ -70,7 +57,8 @@ function M.add(request, text)
     name = NAME:format(tonumber(newest:match("^%d+")) + 1, 0)
   end
   local file = vim.fs.joinpath(folder(), name)
-  if not write_private(file, vim.json.encode(entry) .. "\n" .. text) then
+  local packed = vim.json.encode(entry) .. "\n" .. text
+  if not pcall(require("agent_ide.private_file").write, file, packed) then
     entry.text = text
     table.insert(unwritten, entry)
     require("agent_ide.log").error("a kept proposal could not be written to %s", file)
@@ -89,11 +77,7 @@ end
 ---@return string? header one line of JSON
 ---@return string? text
 local function read(file)
-  local fd = uv.fs_open(file, "r", 0)
-  local bytes = fd and uv.fs_read(fd, assert(uv.fs_fstat(fd)).size, 0)
-  if fd then
-    uv.fs_close(fd)
-  end
+  local bytes = require("agent_ide.whole_file").read(file)
   if bytes then
     return bytes:match("^([^\n]*)\n(.*)$")
   end

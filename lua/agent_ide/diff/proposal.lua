@@ -28,7 +28,7 @@ local FILE_OPTIONS = {
 ---@field buf integer
 ---@field name string of the buffer
 ---@field path string of the file
----@field original string the text as proposed
+---@field original agent_ide.diff.Original
 ---@field untouched string version of the buffer as it was filled
 ---@field filetype string
 ---@field on_write fun(typed: boolean)
@@ -101,7 +101,7 @@ end
 
 --- Make the buffer; `load` fills it.
 ---@param review agent_ide.diff.Request
----@param proposed string
+---@param proposed agent_ide.diff.Original
 ---@param on_write fun(typed: boolean) somebody writes the buffer; `typed`: the user does, it alone
 ---@return agent_ide.diff.Proposal
 function M.new(review, proposed, on_write)
@@ -121,12 +121,14 @@ end
 
 --- Fill the buffer with the text as proposed.
 function Proposal:load()
-  text.fill(self.buf, self.original)
+  if not self.original:fill(self.buf) then
+    require("agent_ide.notify").show("the proposal's file is gone: its text is lost", "error")
+  end
   if self.filetype == "" then
     -- a "#!" line or the like
     self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""
   end
-  M.highlight(self.buf, self.filetype, #self.original)
+  M.highlight(self.buf, self.filetype, text.bytes(self.buf))
   self.untouched = version(self.buf)
   -- as long as it is modified, `:qa` refuses and `:x` writes
   vim.bo[self.buf].modified = true
@@ -173,21 +175,26 @@ end
 
 ---@return string
 function Proposal:text()
-  return version(self.buf) == self.untouched and self.original or text.read(self.buf)
+  return text.read(self.buf)
+end
+
+--- Nobody has done anything to it.
+---@return boolean
+function Proposal:is_untouched()
+  return version(self.buf) == self.untouched
 end
 
 --- The text on its way to the host.
 ---@return agent_ide.PackedText
 function Proposal:packed()
-  local touched = version(self.buf) ~= self.untouched
-  local path = touched and text.is_large(self.buf) and text.to_file(self.buf)
+  local path = text.is_large(self.buf) and text.to_file(self.buf)
   return path and { text_file = path } or require("agent_ide.rpc").pack_text(self:text())
 end
 
 --- Whether the user has edited it.
 ---@return boolean
 function Proposal:is_changed()
-  return self:is_alive() and self:text() ~= self.original
+  return self:is_alive() and not self:is_untouched() and self:text() ~= self.original:text()
 end
 
 --- Nothing can be edited any more that would count.
@@ -202,6 +209,7 @@ function Proposal:thaw()
 end
 
 function Proposal:wipe()
+  self.original:drop()
   if api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_delete(self.buf, { force = true })
   end

@@ -6,6 +6,7 @@
 local M = {}
 
 local api = vim.api
+local text = require("agent_ide.text")
 
 --- Above either, folds are not kept up to date with the diff: that is what makes it slow.
 local LARGE_LINES, LARGE_BYTES = 5000, 512 * 1024
@@ -19,7 +20,7 @@ Split.__index = Split
 ---@param frame agent_ide.diff.Frame
 local function set_diff(shown, frame)
   local large = api.nvim_buf_line_count(shown.proposal.buf) > LARGE_LINES
-    or #shown.proposal.original > LARGE_BYTES
+    or text.bytes(shown.proposal.buf) > LARGE_BYTES
   frame:set_options({
     scrollbind = true,
     cursorbind = true,
