@@ -1,7 +1,8 @@
 """openDiff against `:diffsplit` of the same two texts in the same Neovim: until visible, stalls, an
 edit, accept, memory.
 
-Owns:     what "visible" means: both windows are there in diff mode, and drawn (a UI is attached).
+Owns:     what "visible" means: both windows are there in diff mode, and drawn (a UI is attached),
+          as Neovim says itself.
 Not here: the host's share while another client calls (clients.py).
 """
 
@@ -55,14 +56,25 @@ local function proposal()
 end
 """
 
-SHOWN = (
-    PROPOSAL
-    + """
-if not proposal() then return false end
-vim.cmd.redraw()
-return true
+WATCH = """
+_G.visible = nil
+local drawn = {}
+vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace("bench"), {
+  on_start = function() return _G.visible == nil end,
+  on_win = function(_, win)
+    drawn[win] = true
+    return false
+  end,
+  on_end = function()
+    local found = vim.tbl_filter(function(win)
+      return drawn[win] and vim.wo[win].diff
+    end, vim.api.nvim_tabpage_list_wins(0))
+    if not _G.visible and #found == 2 then _G.visible = vim.uv.hrtime() / 1e9 end
+  end,
+})
 """
-)
+
+GONE = PROPOSAL + "return proposal() == nil"
 
 EDIT = (
     PROPOSAL
@@ -179,7 +191,7 @@ async def _measure(editor: Editor, agent: Agent, size: Size) -> Seen:
         times.append((agent.arrived_s - begin) * 1000)
         await agent.call("close_tab", tab_name="tab")
         old.write_text(text)
-        await _until(lambda: not editor.lua(SHOWN) and not _reviews(editor))
+        await _until(lambda: editor.lua(GONE) and not _reviews(editor))
     return seen
 
 
@@ -188,21 +200,24 @@ async def _open(
 ) -> asyncio.Future[Any]:
     """openDiff until it is visible; the longest stall until nothing is left to do for it."""
     editor.lua(STALL)
+    editor.lua(WATCH)
     answer, message = agent.prepare("tools/call", _open_diff(old, text))
     begin = time.monotonic()
     await agent.send_text(message)
-    await _until(lambda: editor.lua(SHOWN))
-    seen.shown.append((time.monotonic() - begin) * 1000)
+    # noted where it happens, by the same clock: a client that asks would hold the editor up
+    visible = await _until(lambda: editor.lua("return _G.visible"), every_s=0.02)
+    seen.shown.append((visible - begin) * 1000)
     await _until(lambda: any(review["state"] == "pending" for review in _reviews(editor)))
     seen.stall.append(editor.lua("return _G.longest") / 1e6)
     return answer
 
 
-async def _until(look: Callable[[], bool]) -> None:
+async def _until(look: Callable[[], Any], every_s: float = 0.001) -> Any:
     """Poll from a thread: a stall of the editor must not be one of the agent."""
     async with asyncio.timeout(60):
-        while not await asyncio.to_thread(look):  # noqa: ASYNC110 - what is awaited sets no event
-            await asyncio.sleep(0.001)
+        while not (found := await asyncio.to_thread(look)):  # noqa: ASYNC110 - it sets no event
+            await asyncio.sleep(every_s)
+    return found
 
 
 def _open_diff(path: Path, text: str) -> dict[str, object]:

@@ -83,8 +83,8 @@ local function show_beside(path, theirs)
   local buf = api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden = "wipe"
   text.fill(buf, theirs)
-  local filetype = vim.filetype.match({ filename = path }) or ""
-  require("agent_ide.diff.proposal").highlight(buf, filetype, #theirs)
+  local colours = require("agent_ide.colours")
+  colours.give(buf, colours.filetype(path, buf))
   windows.when_free(function()
     if not windows.split(buf, windows.find_base(), "right") then
       vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr("$") } })

@@ -65,8 +65,6 @@ function M.new(review, proposal)
   options.modeline = false
   options.undolevels = -1
   M.load(buf, review, proposal)
-  local stat = uv.fs_stat(review.path)
-  require("agent_ide.diff.proposal").highlight(buf, proposal.filetype, stat and stat.size or 0)
   vim.b[buf].agent_ide_review = review.id
   return buf
 end

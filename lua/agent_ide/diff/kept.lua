@@ -109,8 +109,8 @@ function M.open(entry)
   local buf = vim.api.nvim_create_buf(true, true)
   vim.bo[buf].bufhidden = "hide"
   require("agent_ide.text").fill(buf, text)
-  local filetype = vim.filetype.match({ filename = entry.path }) or ""
-  require("agent_ide.diff.proposal").highlight(buf, filetype, #text)
+  local colours = require("agent_ide.colours")
+  colours.give(buf, colours.filetype(entry.path, buf))
   vim.cmd.sbuffer({ args = { tostring(buf) }, mods = { tab = vim.fn.tabpagenr() } })
 end
 

@@ -7,9 +7,6 @@ local M = {}
 local api = vim.api
 local text = require("agent_ide.text")
 
---- Above this, colours cost more than they give.
-local HIGHLIGHT_BYTES = 1024 * 1024
-
 --- What a user sets up by file type, taken from the file's own buffer: the proposal has no
 --- FileType event, which would bring language servers and formatters along.
 local FILE_OPTIONS = {
@@ -30,24 +27,9 @@ local FILE_OPTIONS = {
 ---@field path string of the file
 ---@field original agent_ide.diff.Original
 ---@field untouched string version of the buffer as it was filled
----@field filetype string
 ---@field on_write fun(typed: boolean)
 local Proposal = {}
 Proposal.__index = Proposal
-
---- Colour a buffer as a file type does, without its FileType event.
----@param buf integer
----@param filetype string
----@param bytes integer size of the text
-function M.highlight(buf, filetype, bytes)
-  if filetype == "" or bytes > HIGHLIGHT_BYTES then
-    return
-  end
-  local language = vim.treesitter.language.get_lang(filetype)
-  if not (language and pcall(vim.treesitter.start, buf, language)) then
-    vim.bo[buf].syntax = filetype
-  end
-end
 
 --- The last part of a path as it may stand in a buffer's name, which the terminal's title shows.
 ---@param path string
@@ -111,7 +93,6 @@ function M.new(review, proposed, on_write)
     path = review.path,
     original = proposed,
     untouched = "",
-    filetype = vim.filetype.match({ filename = review.path }) or "",
     on_write = on_write,
   }, Proposal)
   take_file_options(self.buf, review.path)
@@ -124,14 +105,18 @@ function Proposal:load()
   if not self.original:fill(self.buf) then
     require("agent_ide.notify").show("the proposal's file is gone: its text is lost", "error")
   end
-  if self.filetype == "" then
-    -- a "#!" line or the like
-    self.filetype = vim.filetype.match({ buf = self.buf, filename = self.path }) or ""
-  end
-  M.highlight(self.buf, self.filetype, text.bytes(self.buf))
   self.untouched = version(self.buf)
   -- as long as it is modified, `:qa` refuses and `:x` writes
   vim.bo[self.buf].modified = true
+end
+
+--- Give it the colours of its file.
+---@return string filetype for other versions of the file
+function Proposal:colour()
+  local colours = require("agent_ide.colours")
+  local filetype = colours.filetype(self.path, self.buf)
+  colours.give(self.buf, filetype)
+  return filetype
 end
 
 function Proposal:take_name_back()
@@ -164,6 +149,7 @@ function Proposal:watch()
     desc = "`:edit!` brings the proposal back as it came",
     callback = function()
       self:load()
+      self:colour()
     end,
   })
 end

@@ -210,6 +210,10 @@ function M.open(shown, take_cursor, on_broken, on_compared)
     return false
   end
   local view, win = shown.view, shown.view.frame:win()
+  -- colours and differences take as long as all before: what is there can be seen meanwhile
+  M.label(shown)
+  vim.cmd.redraw()
+  require("agent_ide.colours").give(shown.old_buf, shown.proposal:colour())
   local place = api.nvim_win_get_cursor(win)
   M.refresh(shown, function()
     -- not under the hands of a user who has gone on reading
