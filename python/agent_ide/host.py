@@ -45,6 +45,10 @@ PUBLISH_INTERVAL_S = 0.02
 """Between two statuses: each tells of all clients and reviews, so that of a hundred which come one
 after another ten thousand would be told."""
 
+SETTLED_S = 0.002
+"""From a change to the status that tells of it. What is asked for goes first, a diff or a verdict,
+and what changes with it is told together."""
+
 ANSWER_TURNS = 50
 """Of the loop, from a verdict to the last byte of its answer: each step wakes the next in one."""
 
@@ -227,11 +231,11 @@ class Host:
     # -- the status -------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        """Publish soon, after rest in the next turn of the loop."""
+        """Publish soon."""
         if not self._publishing:
             self._publishing = True
             loop = asyncio.get_running_loop()
-            loop.call_at(max(loop.time(), self._next_publish_s), self._publish)
+            loop.call_at(max(loop.time() + SETTLED_S, self._next_publish_s), self._publish)
 
     def _publish(self) -> None:
         self._publishing = False

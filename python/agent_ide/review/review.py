@@ -14,7 +14,7 @@ from typing import Any
 from agent_ide.model import Accepted, Changes, Proposal, ReviewId, Verdict
 from agent_ide.review.machine import UNDECIDED, State
 
-__all__ = ["Disk", "Review"]
+__all__ = ["Disk", "Review", "as_lf"]
 
 PIECE_CHARS = 64 * 1024
 
@@ -38,7 +38,7 @@ class Disk:
         """With LF line breaks. A BOM stays; what is not UTF-8 becomes U+FFFD, as in the CLIs."""
         if self.data is None:
             return None
-        return self.data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return as_lf(self.data.decode("utf-8", "replace"))
 
     def holds(self, text: str) -> bool:
         """Whether `text` is what it decodes to; most often told without decoding it."""
@@ -61,8 +61,16 @@ class Disk:
             return "its folder is gone"
         if before.data is None and self.data is not None:
             return "made on disk meanwhile"
-        same = self.data == before.data or self.text == before.text
-        return None if same else "changed on disk"
+        return None if self.reads_as(before) else "changed on disk"
+
+    def reads_as(self, other: Disk) -> bool:
+        """Whether it is the same text, whatever the line breaks."""
+        return self.data == other.data or self.text == other.text
+
+
+def as_lf(text: str) -> str:
+    """With LF line breaks; most texts have no others, which is told at once."""
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def _is_encoded(data: bytes, text: str) -> bool:
@@ -137,6 +145,10 @@ class Review:
     @property
     def accepted(self) -> bool:
         return self.state is State.ACCEPTED
+
+    def is_in(self, disk: Disk) -> bool:
+        """Whether the agent has written what it was to write, whatever the line breaks."""
+        return self.expected is not None and disk.holds(as_lf(self.expected))
 
     def same_file(self, other: Review) -> bool:
         return os.path.realpath(self.path) == os.path.realpath(other.path)

@@ -31,7 +31,7 @@ from agent_ide.model import (
 from agent_ide.review.changes import count
 from agent_ide.review.machine import OPEN, Effect, Event, State, step
 from agent_ide.review.reasons import Reasons
-from agent_ide.review.review import Disk, Review
+from agent_ide.review.review import Disk, Review, as_lf
 from agent_ide.review.watch import look, wait_changed
 from agent_ide.review.writing import Writing
 from agent_ide.tasks import Tasks
@@ -81,7 +81,7 @@ class Reviews:
         logger.info("= review %d of %s: %s", review.id, proposal.client, proposal.path)
         self._on_change()
         try:
-            review.before = await asyncio.to_thread(look, proposal.path)
+            review.before = await look(proposal.path)
             self._note_disk(review, review.before)
             self._on_change()
             self._tasks.spawn(self._watch_disk(review), f"watch {review.id}")
@@ -170,12 +170,12 @@ class Reviews:
             return
         review.deciding = True
         try:
-            self._note_disk(review, await asyncio.to_thread(look, review.path))
+            self._note_disk(review, await look(review.path, review.before))
             agreed = review.stale is None or await self._agrees(review)
         finally:
             review.deciding = False
         if agreed and review.undecided:
-            review.verdict = Accepted(text, unchanged_file=review.disk.holds(text))
+            review.verdict = Accepted(text, unchanged_file=review.disk.holds(as_lf(text)))
             self._apply(review, Event.ACCEPT)
             for other in self.open():
                 self._note_disk(other, other.disk)
@@ -198,7 +198,7 @@ class Reviews:
         except EditorError as error:
             logger.warning("! review %d: no confirmation: %s", review.id, error)
             return False
-        self._note_disk(review, await asyncio.to_thread(look, review.path))
+        self._note_disk(review, await look(review.path, review.before))
         return True
 
     def reject(self, review: Review, reason: str | None = None) -> None:
@@ -375,7 +375,7 @@ class Reviews:
 
     async def _watch_disk(self, review: Review) -> None:
         while await wait_changed(review.path, wanted=lambda: review.undecided):
-            disk = await asyncio.to_thread(look, review.path)
+            disk = await look(review.path, review.before)
             if review.undecided:
                 self._note_disk(review, disk)
 
@@ -383,8 +383,7 @@ class Reviews:
         """What was seen of an undecided review's file."""
         if not review.undecided:
             return
-        # the same once more, which may be large, is not kept
-        review.disk = review.before if disk == review.before else disk
+        review.disk = disk
         stale = disk.trouble(review.before)
         if stale is None and self._is_about_to_change(review):
             stale = "another change of it was accepted"

@@ -1,6 +1,6 @@
 """The file under review, as the agents' CLIs see it: look at it, wait for it to change.
 
-Owns:     how often a file is looked at.
+Owns:     how often a file is looked at, and where.
 Not here: what follows (reviews.py). Polled, not notified: it is one stat of one file for some
           seconds, and works on every file system.
 """
@@ -11,11 +11,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
+from typing import TypeVar
 
 from agent_ide.review.review import Disk
 
-__all__ = ["look", "read_lf", "wait_changed", "wait_until"]
+__all__ = ["look", "wait_changed", "wait_until"]
 
 POLL_S = 0.05
 """The CLIs write within some ms of an answer."""
@@ -29,14 +30,37 @@ FRESH_POLL_S = 0.5
 """While nobody has decided; a verdict looks at the file by itself."""
 
 
-def look(path: str) -> Disk:
-    """What there is at a path now."""
+LARGE_BYTES = 256 * 1024
+"""Above this a file is read beside the loop; below, the way through a thread takes longer."""
+
+PIECE_BYTES = 256 * 1024
+
+T = TypeVar("T")
+
+
+async def look(path: str, known: Disk | None = None) -> Disk:
+    """What there is at a path now.
+
+    Args:
+        known: what was there; where that is the case still, it is not held a second time.
+    """
+    return await _beside(path, partial(_look, path, known))
+
+
+async def _beside(path: str, read: Callable[[], T]) -> T:
+    size = 0
+    with contextlib.suppress(OSError, ValueError):
+        size = os.stat(path).st_size
+    return await asyncio.to_thread(read) if size > LARGE_BYTES else read()
+
+
+def _look(path: str, known: Disk | None = None) -> Disk:
     data = None
     with contextlib.suppress(OSError, ValueError):
         # a device never ends, and a pipe never begins
         if os.path.isfile(path):
-            data = Path(path).read_bytes()
-    return Disk(
+            data = _read(path, known.data if known else None)
+    found = Disk(
         data,
         is_folder=os.path.isdir(path),
         # root may write all; a file that nobody shall write is meant to stay
@@ -44,11 +68,20 @@ def look(path: str) -> Disk:
         and not (os.access(path, os.W_OK) and os.stat(path).st_mode & 0o222),
         has_folder=os.path.isdir(os.path.dirname(path)),
     )
+    return known if known is not None and found == known else found
 
 
-def read_lf(path: str) -> str | None:
-    """What a file holds, with LF line breaks; None: no such file."""
-    return look(path).text
+def _read(path: str, known: bytes | None) -> bytes:
+    """Compared piece by piece with what is known: 10 MB more take longer than the comparison."""
+    with open(path, "rb", buffering=0) as file:
+        if known is not None and os.fstat(file.fileno()).st_size == len(known):
+            at = 0
+            while (piece := file.read(PIECE_BYTES)) and known.startswith(piece, at):
+                at += len(piece)
+            if not piece and at == len(known):
+                return known
+            file.seek(0)
+        return file.readall()
 
 
 async def wait_changed(path: str, wanted: Callable[[], bool]) -> bool:
@@ -63,11 +96,14 @@ async def wait_changed(path: str, wanted: Callable[[], bool]) -> bool:
 
 async def wait_until(
     path: str,
-    holds: Callable[[str | None], bool],
+    holds: Callable[[Disk], bool],
     patience_s: float | None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Wait until the file's text `holds`; looked at now and after each write.
+    """Wait until what there is `holds`; looked at now and after each write.
+
+    Args:
+        holds: takes time with a large text, so it may be asked in a thread.
 
     Returns:
         False when it did not within `patience_s` (None waits on), or is not `wanted` any more.
@@ -78,7 +114,7 @@ async def wait_until(
         signature = _signature(path)
         if signature != seen:
             seen = signature
-            if holds(await asyncio.to_thread(read_lf, path)):
+            if await _beside(path, lambda: holds(_look(path))):
                 return True
         waited_s = loop.time() - begin
         if patience_s is not None and waited_s >= patience_s:

@@ -15,7 +15,7 @@ from agent_ide.editor.port import Editor
 from agent_ide.errors import EditorError
 from agent_ide.model import Accepted
 from agent_ide.review.review import Review
-from agent_ide.review.watch import read_lf, wait_until
+from agent_ide.review.watch import look, wait_until
 
 __all__ = ["Writing"]
 
@@ -41,7 +41,7 @@ class Writing:
         return any(review.same_file(other) for other in self._released)
 
     async def is_written(self, review: Review) -> bool:
-        return await asyncio.to_thread(read_lf, review.path) == review.expected
+        return review.is_in(await look(review.path))
 
     async def await_write(self, review: Review) -> bool:
         """Wait until the file holds the accepted text; False: the review was closed otherwise."""
@@ -59,11 +59,11 @@ class Writing:
 
         What it writes may be another text: Claude makes its edit anew in a file that has changed.
         """
-        at_accept = review.disk.text
+        at_accept = review.disk
         self._released.add(review)
         try:
             written = await wait_until(
-                review.path, lambda text: text != at_accept, WRITE_PATIENCE_S
+                review.path, lambda disk: not disk.reads_as(at_accept), WRITE_PATIENCE_S
             )
         finally:
             self._released.discard(review)
@@ -88,9 +88,11 @@ class Writing:
 
     async def take_up_when_changed(self, review: Review) -> None:
         """A decision in the agent's own terminal: take the file up once it has changed."""
-        before = review.before.text
+        before = review.before
         changed = await wait_until(
-            review.path, lambda text: text is not None and text != before, WRITE_PATIENCE_S
+            review.path,
+            lambda disk: disk.data is not None and not disk.reads_as(before),
+            WRITE_PATIENCE_S,
         )
         if changed:
             await self.take_up(review)
@@ -99,8 +101,11 @@ class Writing:
         """Take up what the agent has written; the user's own version goes on top, unsaved."""
         path = review.path
         # what the last look saw may be the agent's own text already
-        written = await asyncio.to_thread(read_lf, path)
-        base = review.disk if written != review.disk.text else review.before
+        disk = await look(path)
+        written, is_new = await asyncio.to_thread(
+            lambda: (disk.text, not disk.reads_as(review.disk))
+        )
+        base = review.disk if is_new else review.before
         if review.expected is not None and written is not None:
             self._undoable = [*self._undoable[1 - MOST_UNDOABLE :], (review, written)]
         try:
@@ -141,7 +146,7 @@ class Writing:
         was = review.state
         return await wait_until(
             review.path,
-            holds=lambda text: text == review.expected,
+            holds=review.is_in,
             patience_s=patience_s,
             wanted=lambda: review.state is was,
         )

@@ -127,7 +127,7 @@ def answer_verdict(tab_name: str, verdict: Verdict) -> ToolResult:
             # FILE_SAVED with the old content is a rejection for the CLI: say what it is
             return rejected
         case Accepted(text):
-            if len(text.encode()) > MAX_MESSAGE_BYTES:
+            if (len(text) if text.isascii() else len(text.encode())) > MAX_MESSAGE_BYTES:
                 raise RpcError(
                     RpcError.SERVER_ERROR,
                     "the accepted text is over 16 MiB, which Claude cannot take",
