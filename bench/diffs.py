@@ -87,6 +87,12 @@ return (vim.uv.hrtime() - begin) / 1e6
 """
 )
 
+DECIDE = """
+local begin = vim.uv.hrtime()
+require("agent_ide.diff").decide(...)
+return begin / 1e9
+"""
+
 WRITE = """
 local from, to = ...
 vim.cmd.edit(from)
@@ -120,12 +126,12 @@ class Size:
 
 
 SIZES = (
-    Size("100 KB", 100_000, 1.0, runs=9),
-    Size("1 MB", 1_000_000, 1.0, runs=7),
-    Size("10 MB", 10_000_000, 0.35, runs=4),
+    Size("100 KB", 100_000, 1.0, runs=15),
+    Size("1 MB", 1_000_000, 1.0, runs=13),
+    Size("10 MB", 10_000_000, 0.35, runs=6),
 )
 
-ALL_DIFFERENT = Size("10 MB, every line", 10_000_000, None, runs=2, changed=1, stall_ms=500.0)
+ALL_DIFFERENT = Size("10 MB, every line", 10_000_000, None, runs=6, changed=1, stall_ms=500.0)
 
 
 @dataclass(slots=True)
@@ -184,8 +190,7 @@ async def _measure(editor: Editor, agent: Agent, size: Size) -> Seen:
         if run % 2 == 1:
             seen.edit.append(editor.lua(EDIT))
         review = _review(editor)  # not before Neovim has compared once more, as it does by itself
-        begin = time.monotonic()
-        editor.lua("require('agent_ide.diff').decide(...)", review, "accept")
+        begin = editor.lua(DECIDE, review, "accept")
         await answer
         times = seen.accept if run % 2 == 0 else seen.accept_edited
         times.append((agent.arrived_s - begin) * 1000)

@@ -9,9 +9,16 @@ from collections.abc import AsyncIterator
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus
+from websockets.frames import Frame, Opcode
 
 from agent_ide.errors import ServeError
-from agent_ide.transports.websocket import Admission, Connection, WebSocketServer, listen
+from agent_ide.transports.websocket import (
+    TOGETHER_BYTES,
+    Admission,
+    Connection,
+    WebSocketServer,
+    listen,
+)
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 HEADER = "x-claude-code-ide-authorization"
@@ -204,3 +211,37 @@ async def test_no_message_waits_for_the_one_before(server: WebSocketServer) -> N
         (connection,) = server._server.connections
         accepted = connection.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def frames(*messages: str) -> bytes:
+    """Messages of a client, framed, to be written at once."""
+    return b"".join(
+        Frame(Opcode.TEXT, message.encode()).serialize(mask=True) for message in messages
+    )
+
+
+async def echo_words(connection: Connection) -> None:
+    """What is no word has no answer."""
+    async for message in connection.receive():
+        if message.isalpha():
+            await connection.send(message)
+
+
+@pytest.mark.parametrize("last", ["z", "1"], ids=["answered", "without an answer"])
+async def test_answers_to_many_messages_at_once_come_in_order(last: str) -> None:
+    """They may share a write; none waits for one more message."""
+    server = await listen(echo_words, ADMISSION, range(10000, 65536))
+    sizes = [1, 2, TOGETHER_BYTES - 1, 3, TOGETHER_BYTES + 1, *([5] * 500), 300_000, 1, 1]
+    words = ["abc"[number % 3] * size for number, size in enumerate(sizes)]
+    async with connect(
+        url(server), additional_headers={HEADER: TOKEN}, subprotocols=["mcp"], compression=None
+    ) as client:
+        client.transport.write(frames(*words, "2", last))
+        async with asyncio.timeout(10):
+            answers = [await client.recv() for _ in words]
+        assert answers == words
+        if last.isalpha():
+            assert await client.recv() == last
+        client.transport.write(frames("a"))
+        assert await client.recv() == "a"
+    await server.close()

@@ -10,6 +10,7 @@ Source:   RFC 6455 through the websockets library; the limits are set here and n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import hmac
 import http
@@ -50,6 +51,9 @@ KEPT_BYTES = 64 * 1024
 
 FRAGMENT_BYTES = 256 * 1024
 """The most that goes out in one frame."""
+
+TOGETHER_BYTES = 32 * 1024
+"""As much goes out in one write at the most, unless it is one frame."""
 
 OPEN_TIMEOUT_S = 5.0
 """From the connection to the end of the handshake; strangers have less."""
@@ -150,6 +154,7 @@ class _Door(ServerConnection):
         self.kinds: deque[Opcode] = deque()
         """Of the messages that have begun and were not taken yet."""
         self._fragments = 0
+        self._outgoing = bytearray()
         self._refusing: asyncio.Task[None] | None = None
         # the library's own refusals say what is wrong, which helps a scan
         self.protocol.reject = self._reject  # type: ignore[method-assign]
@@ -185,6 +190,31 @@ class _Door(ServerConnection):
             refusal = self.close(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
             self._refusing = self.loop.create_task(refusal)
         return self._refusing is None
+
+    def send_data(self) -> None:
+        """While more of the peer's messages are here, their answers go out together: a write for
+        each of a thousand is a quarter of the host's work (doc/decisions/010)."""
+        frames = self.protocol.data_to_send()
+        # an empty one stands for the end
+        ends, data = b"" in frames, b"".join(frames)
+        more = len(self.recv_messages.frames) > 0 and not ends
+        if more and len(self._outgoing) + len(data) <= TOGETHER_BYTES:
+            if data and not self._outgoing:
+                # a message that has no answer may be the last one
+                self.loop.call_soon(self._send_outgoing)
+            self._outgoing += data
+            return
+        self._send_outgoing()
+        if data:
+            self.transport.write(data)
+        if ends and self.transport.can_write_eof():
+            with contextlib.suppress(OSError, RuntimeError):
+                self.transport.write_eof()
+
+    def _send_outgoing(self) -> None:
+        if self._outgoing:
+            outgoing, self._outgoing = self._outgoing, bytearray()
+            self.transport.write(outgoing)
 
     def pause_writing(self) -> None:
         """A peer that does not read is not heard either: pings and errors have answers, too."""
