@@ -16,7 +16,7 @@ from bench.editor import Agent
 from bench.table import Row, percentile
 
 CALLS, SHORT_CALLS = 2000, 500
-MOVES, SHORT_MOVES = 100, 30
+MOVES, SHORT_MOVES = 200, 30
 
 CLAUDE_TOOLS = ("getCurrentSelection", "getWorkspaceFolders", "getOpenEditors", "getDiagnostics")
 COPILOT_TOOLS = ("get_selection", "get_diagnostics")
@@ -28,7 +28,7 @@ def rows(short: bool = False) -> list[Row]:
     calls = SHORT_CALLS if short else CALLS
     with Desk() as desk:
         found = asyncio.run(_from_state(desk, calls))
-        found.append(asyncio.run(_key_to_push(desk, SHORT_MOVES if short else MOVES)))
+        found += asyncio.run(_key_to_push(desk, SHORT_MOVES if short else MOVES))
     # nothing is pushed, so what is selected is asked for with each call
     with Desk(options="{ track_selection = false }") as desk:
         return [*found, *asyncio.run(_from_neovim(desk, calls))]
@@ -57,7 +57,7 @@ async def _from_neovim(desk: Desk, calls: int) -> list[Row]:
     return found
 
 
-async def _key_to_push(desk: Desk, moves: int) -> Row:
+async def _key_to_push(desk: Desk, moves: int) -> list[Row]:
     """A key after rest until the agent has the new cursor."""
     agent = await Agent.connect(desk.claude_port, desk.claude_token)
     await asyncio.sleep(1.5)
@@ -72,5 +72,8 @@ async def _key_to_push(desk: Desk, moves: int) -> Row:
         times.append((agent.pushes[seen][0] - begin) * 1000)
         await asyncio.sleep(0.08)  # rest: the next one is a leading edge again
     await agent.close()
-    detail = f"p99 {percentile(times, 0.99):.1f} ms (budget 40)"
-    return Row("key press to selection_changed: p50", median(times), "ms", 15.0, detail)
+    name = "key press to selection_changed"
+    return [
+        Row(f"{name}: p50", median(times), "ms", 15.0),
+        Row(f"{name}: p99", percentile(times, 0.99), "ms", 40.0),
+    ]

@@ -244,7 +244,7 @@ class _Bench:
         told = f"at rest {p99_at_rest:.1f} ms; max {max(waits):.0f} ms"
         return [
             # with vim.diagnostic.set in it
-            Row("all change: the editor's longest stall", stall.cpu_ms, "ms", None, stall.words),
+            Row("all change: the editor's longest stall", stall.cpu_ms, "ms", 10.0, stall.words),
             Row("all change: files pushed", files, "", float(self._files), detail),
             Row("all change: another call meanwhile, p99", p99, "ms", None, told),
         ]

@@ -6,8 +6,10 @@ local M = {}
 
 local api = vim.api
 
---- A slice of work ends after this; the next one waits for the editor.
-local SLICE_MS = 4
+--- A slice of work ends after this, which most often is one file; the next one waits for the editor.
+--- With 4 the longest stall while all of 1,000 files change was 12 to 14 ms, with this 9 to 10, and all
+--- was told sooner.
+local SLICE_MS = 1
 
 --- More of one file than anybody reads; the most severe ones are sent. Twice as many took 19 ms of
 --- the editor's time in one go.

@@ -264,6 +264,26 @@ def test_hunks_of_a_large_text(tmp_path: Path) -> None:
         wait_until(lambda: "+2 -1" in "".join(bed.winbars()), "the new count")
 
 
+def test_a_large_text_whose_files_go_before_they_are_compared(tmp_path: Path) -> None:
+    """Something cleans the temporary folder: the review opens all the same."""
+    text = large_text(20_000)
+    with Reviews(tmp_path, old=text.encode()) as bed:
+        bed.nvim.lua(
+            """
+            local text = require("agent_ide.text")
+            local to_file = text.lines_to_file
+            text.lines_to_file = function(buf)
+              local path = to_file(buf)
+              vim.uv.fs_unlink(path)
+              return path
+            end
+            """
+        )
+        call = bed.nvim.begin_call("review.show", bed.request(text + "more\n"))
+        reply = wait_until(lambda: bed.nvim.reply(call), "the answer")
+        assert reply == (True, {"added": 1, "removed": 0, "hunks": 1})
+
+
 def test_a_large_text_that_goes_while_it_is_compared(tmp_path: Path) -> None:
     text = large_text(20_000)
     with Reviews(tmp_path, old=text.encode()) as bed:

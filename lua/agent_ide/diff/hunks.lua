@@ -32,7 +32,7 @@ end
 --- In a thread of its own: nothing of this file is there.
 ---@param old_path string
 ---@param new_path string
----@return string indices packed
+---@return string? indices packed; nil: a file is gone
 local function compare_files(old_path, new_path)
   local function contents(path)
     -- not io.read, whose buffer would be there a second time
@@ -45,7 +45,11 @@ local function compare_files(old_path, new_path)
     return (found == "" or found:sub(-1) == "\n") and found or found .. "\n"
   end
   local diff = vim.text and vim.text.diff or vim.diff
-  return vim.mpack.encode(diff(contents(old_path), contents(new_path), { result_type = "indices" }))
+  local ok, packed = pcall(function()
+    local found = diff(contents(old_path), contents(new_path), { result_type = "indices" })
+    return vim.mpack.encode(found)
+  end)
+  return ok and packed or nil
 end
 
 ---@param indices integer[][]
@@ -83,7 +87,12 @@ local function find_in_thread(old_buf, new_buf, on_done)
     compare_files,
     vim.schedule_wrap(function(packed)
       clean_up()
-      on_done(as_hunks(vim.mpack.decode(packed)))
+      if packed then
+        return on_done(as_hunks(vim.mpack.decode(packed)))
+      end
+      -- in the editor itself: it takes longer, and needs no file
+      local loaded = api.nvim_buf_is_loaded(old_buf) and api.nvim_buf_is_loaded(new_buf)
+      on_done(loaded and between(old_buf, new_buf) or nil)
     end)
   )
   work:queue(old_path, new_path)
