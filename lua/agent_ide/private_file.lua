@@ -6,14 +6,17 @@ local M = {}
 
 local uv = vim.uv
 
---- Put a text into a new file of that name; raises where it is not written whole.
+--- Put a text into a new file of that name; raises, and leaves none, where it is not written whole.
 ---@param path string
 ---@param text string
 function M.write(path, text)
   local fd = assert(uv.fs_open(path, "wx", tonumber("600", 8)))
   local written, problem = uv.fs_write(fd, text)
   uv.fs_close(fd)
-  assert(written == #text, problem or "the disk is full")
+  if written ~= #text then
+    uv.fs_unlink(path) -- nobody is to take a part of it for the whole
+    error(problem or "the disk is full", 0)
+  end
 end
 
 --- Put a text into a new file.

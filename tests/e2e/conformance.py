@@ -112,12 +112,15 @@ class Clients:
         self._clients.pop(session.id).pushed.end()
 
 
+AUTHORIZATION = "Nonce test"
+
+
 class Unlocked(Admission):
     """The product's checks, for a suite that cannot send an Authorization: it is added first."""
 
     def refusal(self, request: web.BaseRequest) -> int | None:
         headers = request.headers.copy()
-        headers["Authorization"] = self.authorizations[0]
+        headers["Authorization"] = AUTHORIZATION
         return super().refusal(request.clone(headers=headers))
 
 
@@ -141,7 +144,7 @@ async def run_suite(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """
 
     def admission(port: int) -> Admission:
-        return Unlocked(("Nonce test",), frozenset({f"127.0.0.1:{port}", f"localhost:{port}"}))
+        return Unlocked((AUTHORIZATION,), frozenset({f"127.0.0.1:{port}", f"localhost:{port}"}))
 
     suite = conformance_suite()
     assert suite is not None

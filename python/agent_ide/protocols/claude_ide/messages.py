@@ -23,8 +23,8 @@ from agent_ide.model import (
     Severity,
     Verdict,
 )
-from agent_ide.protocols.kept import kept
 from agent_ide.wire import diagnosed, jsonrpc, values
+from agent_ide.wire.kept import kept
 from agent_ide.wire.mcp import ToolResult
 from agent_ide.wire.uri import to_raw_uri, to_uri
 
