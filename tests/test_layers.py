@@ -59,6 +59,7 @@ ROWS = (
     Row("protocols.base", "values tasks port review.* notebook.*"),
     Row("protocols.calls", "values wire.*"),
     Row("protocols.peer", "values wire.* transports.pushes protocols.calls", asyncio=True),
+    Row("protocols.peers", "protocols.peer"),
     Row("protocols.X.discovery", "values wire.*", "msgspec"),
     Row("protocols.X.messages", "values wire.* protocols.X.discovery", "msgspec"),
     Row(
@@ -74,7 +75,7 @@ ROWS = (
     Row(
         "protocols.X.serve protocols.X.peer protocols.X.places",
         "values version tasks port review.* notebook.* wire.* transports.* protocols.base"
-        " protocols.calls protocols.peer protocols.X.*",
+        " protocols.calls protocols.peer protocols.peers protocols.X.*",
         "msgspec",
         asyncio=True,
     ),

@@ -464,7 +464,7 @@ async def test_accepted_one_of_a_gone_client_says_so(
 
 
 async def test_sessions_are_bounded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_ide.protocols.copilot_ide.serve.MAX_SESSIONS", 3)
+    monkeypatch.setattr("agent_ide.protocols.peers.MAX_SESSIONS", 3)
     monkeypatch.setattr(peer, "GONE_AFTER_S", 0.02)
     living = await desk.connect()
     for _ in range(5):

@@ -17,7 +17,7 @@ from agent_ide.errors import LockFolderError
 from agent_ide.model import Position, Range, Selection
 from agent_ide.protocols import peer
 from agent_ide.protocols.base import Mention
-from agent_ide.protocols.gemini_ide import discovery, messages, serve
+from agent_ide.protocols.gemini_ide import discovery, messages
 from agent_ide.protocols.gemini_ide.discovery import GEMINI, QWEN
 from agent_ide.transports import lockfile
 from tests.servers.gemini import Client, Desk, buffer
@@ -293,7 +293,7 @@ async def test_a_session_outlives_its_stream(desk: Desk, monkeypatch: pytest.Mon
 
 
 async def test_too_many_sessions(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "MAX_SESSIONS", 2)
+    monkeypatch.setattr("agent_ide.protocols.peers.MAX_SESSIONS", 2)
     first, second = await desk.connect(), await desk.connect()
     await first.kill()
     third = await desk.connect()

@@ -27,6 +27,7 @@ from agent_ide.protocols.copilot_ide import discovery, messages, places
 from agent_ide.protocols.copilot_ide.peer import CopilotPeer
 from agent_ide.protocols.copilot_ide.session import CopilotSession, Opening, read_opening
 from agent_ide.protocols.copilot_ide.tools import AGENT, TITLE, TOOLS, CopilotTools, DiffPolicy
+from agent_ide.protocols.peers import Peers
 from agent_ide.transports import lockfile
 from agent_ide.transports.discovery_file import DiscoveryFile
 from agent_ide.transports.streamable_http import (
@@ -41,8 +42,6 @@ from agent_ide.trust import is_trusted
 __all__ = ["PROTOCOL", "CopilotServer"]
 
 logger = logging.getLogger(__name__)
-
-MAX_SESSIONS = 100
 
 
 class CopilotConfig(msgspec.Struct, frozen=True):
@@ -78,7 +77,7 @@ class CopilotServer:
             self._editor_info(),
             context.config.track_selection,
         )
-        self._peers: dict[str, CopilotPeer] = {}
+        self._peers: Peers[CopilotPeer] = Peers()
         self._numbers = itertools.count(1)
         self._folder = discovery.lock_folder({**context.environ, **self._config.env})
         self._file = DiscoveryFile("Copilot", partial(context.editor.notify, level="error"))
@@ -218,10 +217,8 @@ class CopilotServer:
             if opening.cli_session and peer.session.opening.cli_session == opening.cli_session:
                 # the CLI reloads its servers without saying goodbye
                 self.close(peer)
-        while len(self._peers) >= MAX_SESSIONS:
-            self.close(
-                min(self._peers.values(), key=lambda peer: (peer.connected, peer.last_heard_s))
-            )
+        for peer in self._peers.surplus():
+            self.close(peer)
         return self._begin(opening)
 
     def _begin(self, opening: Opening) -> CopilotPeer:

@@ -28,6 +28,7 @@ from agent_ide.protocols.gemini_ide.discovery import CLIS, Cli, Server
 from agent_ide.protocols.gemini_ide.peer import CompanionPeer
 from agent_ide.protocols.gemini_ide.session import CompanionSession
 from agent_ide.protocols.gemini_ide.tools import TOOLS, CompanionTools
+from agent_ide.protocols.peers import Peers
 from agent_ide.transports import lockfile
 from agent_ide.transports.discovery_file import DiscoveryFile
 from agent_ide.transports.streamable_http import Admission, HttpServer, Session, listen_tcp
@@ -37,8 +38,6 @@ from agent_ide.wire.mcp import refuse_opening
 __all__ = ["PROTOCOL", "CompanionServer"]
 
 logger = logging.getLogger(__name__)
-
-MAX_SESSIONS = 100
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """A proposal is a whole file; the CLIs' own IDE takes 10 MB."""
@@ -75,7 +74,7 @@ class CompanionServer:
                 for cli, config in self._configs.items()
             },
         )
-        self._peers: dict[str, CompanionPeer] = {}
+        self._peers: Peers[CompanionPeer] = Peers()
         self._numbers = {cli: itertools.count(1) for cli in CLIS}
         self._server: HttpServer | None = None
         self._stopped = False
@@ -183,10 +182,8 @@ class CompanionServer:
         refusal = refuse_opening(body)
         if refusal is not None:
             return refusal
-        while len(self._peers) >= MAX_SESSIONS:
-            self.close(
-                min(self._peers.values(), key=lambda peer: (peer.connected, peer.last_heard_s))
-            )
+        for peer in self._peers.surplus():
+            self.close(peer)
         return self._begin(self._cli_of(headers))
 
     def _cli_of(self, headers: Mapping[str, str]) -> Cli:
