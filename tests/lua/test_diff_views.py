@@ -36,6 +36,55 @@ def colour(bed: Reviews, group: str) -> Any:
     return bed.nvim.lua(code, group)
 
 
+# -- the first drawing ---------------------------------------------------------------------
+
+RECORD_DRAWINGS = """
+local drawings, columns = {}, vim.o.columns
+vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace("test"), {
+  on_end = function()
+    local seen = vim.tbl_filter(function(win)
+      return vim.wo[win].diff
+    end, vim.api.nvim_list_wins())
+    if #seen > 0 then
+      table.insert(drawings, vim.tbl_map(function(win)
+        return { vim.fn.getwininfo(win)[1].winbar, vim.api.nvim_win_get_cursor(win)[1] }
+      end, seen))
+    end
+  end,
+})
+_G.drawings = drawings
+"""
+
+
+def test_it_is_drawn_before_the_differences_are_known(tmp_path: Path) -> None:
+    """Both sides, and no line of them moves when the rest follows: the winbars are there."""
+    old = "".join(f"line {number}\n" for number in range(1, 11))
+    with Reviews(tmp_path, old=old.encode()) as bed:
+        bed.nvim.lua(RECORD_DRAWINGS)
+        bed.show(old.replace("line 5\n", "line five\n"))
+        wait_until(lambda: "+1 -1" in bed.winbars()[1], "the counts")
+        drawings = bed.nvim.lua("return _G.drawings")
+        assert drawings[0] == [[1, 1], [1, 1]]
+        assert {(bar, len(windows)) for windows in drawings for bar, _ in windows} == {(1, 2)}
+        assert bed.nvim.eval("line('.')") == 5
+
+
+def test_colours_follow(tmp_path: Path) -> None:
+    """Those of the file as it is edited, on both sides."""
+    with Reviews(tmp_path, old=b"int x; // old\n") as bed:
+        bed.nvim.command("syntax on | set filetype=c")
+        bed.show("int y; // new\n")
+        code = """
+        return vim.tbl_map(function(win)
+          return vim.bo[vim.api.nvim_win_get_buf(win)].syntax
+            .. tostring(vim.treesitter.highlighter.active[vim.api.nvim_win_get_buf(win)] ~= nil)
+        end, vim.api.nvim_list_wins())
+        """
+        left, right = bed.nvim.lua(code)
+        assert left == right
+        assert left in ("ctrue", "true", "cfalse")
+
+
 # -- the winbar ----------------------------------------------------------------------------
 
 
