@@ -284,6 +284,33 @@ def test_a_large_text_whose_files_go_before_they_are_compared(tmp_path: Path) ->
         assert reply == (True, {"added": 1, "removed": 0, "hunks": 1})
 
 
+def test_a_large_text_whose_file_does_not_arrive(tmp_path: Path) -> None:
+    with Reviews(tmp_path) as bed:
+        request = bed.request("", text_file=str(bed.project / "nothing"))
+        del request["text"]
+        call = bed.nvim.begin_call("review.show", request)
+        reply = wait_until(lambda: bed.nvim.reply(call), "the answer")
+        assert reply[0] is False
+        assert "did not reach Neovim" in reply[1]
+        bed.is_gone()
+
+
+def test_a_large_text_that_cannot_come_back_is_not_accepted_as_proposed(tmp_path: Path) -> None:
+    """What the user sees is what a yes is about."""
+    with Reviews(tmp_path) as bed:
+        carried = bed.project / "carried"
+        carried.write_text(large_text(10_000))
+        request = bed.request("", text_file=str(carried))
+        del request["text"]
+        bed.nvim.call("review.show", request)
+        carried.unlink()
+        bed.nvim.feed(":edit!<CR>")
+        wait_until(lambda: "not there any more" in str(bed.nvim.lua("return _G.told")), "a word")
+        bed.nvim.feed(":w<CR>")
+        event = bed.nvim.wait_event("review")
+        assert event == {"id": 1, "event": "accept", "text": ""}
+
+
 def test_a_large_text_that_goes_while_it_is_compared(tmp_path: Path) -> None:
     text = large_text(20_000)
     with Reviews(tmp_path, old=text.encode()) as bed:

@@ -256,7 +256,10 @@ local function show_new(request, proposed, reply)
   shown.proposal = require("agent_ide.diff.proposal").new(request, proposed, function(typed)
     written(shown, typed)
   end)
-  shown.proposal:load()
+  if not shown.proposal:load() then
+    drop(shown)
+    return reply("the proposed text did not reach Neovim: its file was deleted on the way")
+  end
   if text.is_large(shown.proposal.buf) then
     -- its windows are another step: the user may type in between
     return open_soon(shown, reply)

@@ -101,13 +101,13 @@ function M.new(review, proposed, on_write)
 end
 
 --- Fill the buffer with the text as proposed.
+---@return boolean loaded false: somebody has deleted the file that brought it
 function Proposal:load()
-  if not self.original:fill(self.buf) then
-    require("agent_ide.notify").show("the proposal's file is gone: its text is lost", "error")
-  end
-  self.untouched = version(self.buf)
+  local loaded = self.original:fill(self.buf)
+  self.untouched = loaded and version(self.buf) or ""
   -- as long as it is modified, `:qa` refuses and `:x` writes
   vim.bo[self.buf].modified = true
+  return loaded
 end
 
 --- Give it the colours of its file.
@@ -148,7 +148,10 @@ function Proposal:watch()
     buffer = self.buf,
     desc = "`:edit!` brings the proposal back as it came",
     callback = function()
-      self:load()
+      if not self:load() then
+        local message = "the text as proposed is not there any more: reject it and ask again"
+        require("agent_ide.notify").show(message, "error")
+      end
       self:colour()
     end,
   })
