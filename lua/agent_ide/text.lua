@@ -95,13 +95,27 @@ function M.bytes(buf)
   return math.max(0, api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)))
 end
 
+--- Run a :read or :write in a buffer. By itself either makes a buffer of the file's name, also with
+--- :keepalt, which stays; each one more makes Neovim look through more of them.
+---@param buf integer
+---@param run fun()
+---@return boolean ok
+---@return string? problem
+local function in_buffer(buf, run)
+  local flags = vim.go.cpoptions
+  vim.cmd("noautocmd set cpoptions-=a cpoptions-=A")
+  local ok, problem = pcall(api.nvim_buf_call, buf, run)
+  vim.cmd("noautocmd let &cpoptions = " .. vim.fn.string(flags))
+  return ok, problem
+end
+
 ---@param buf integer an empty one
 ---@param path string
 ---@param how string arguments of :read
 ---@return boolean read
 ---@return string? problem
 local function read_into(buf, path, how)
-  return pcall(api.nvim_buf_call, buf, function()
+  return in_buffer(buf, function()
     local name = vim.fn.fnameescape(path)
     vim.cmd(("silent noautocmd keepalt keepjumps 0read %s %s"):format(how, name))
     -- :read left the empty line that the buffer began with
@@ -120,15 +134,15 @@ local function write_out(buf, how)
     vim.cmd("noautocmd setlocal " .. (fixeol and "fixendofline" or "nofixendofline"))
     vim.cmd("noautocmd setglobal " .. (fsync and "fsync" or "nofsync"))
   end
-  local ok, err
-  api.nvim_buf_call(buf, function()
+  local written, err
+  in_buffer(buf, function()
     set(false, false)
     local name = vim.fn.fnameescape(path)
-    ok, err =
+    written, err =
       pcall(vim.cmd, ("silent noautocmd keepalt keepjumps lockmarks write %s %s"):format(how, name))
     set(fixes, syncs)
   end)
-  if not ok then
+  if not written then
     vim.uv.fs_unlink(path)
     require("agent_ide.log").warn("buffer %d was not written to a file: %s", buf, err)
     return nil

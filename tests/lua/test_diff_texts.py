@@ -311,6 +311,28 @@ def test_a_large_text_that_cannot_come_back_is_not_accepted_as_proposed(tmp_path
         assert event == {"id": 1, "event": "accept", "text": ""}
 
 
+@pytest.mark.parametrize("size", [10, 10_000])
+def test_no_buffer_stays(tmp_path: Path, size: int) -> None:
+    """Of a file that is not open: each buffer that stayed would make the next review slower."""
+    text = large_text(size)
+    with Reviews(tmp_path, old=text.encode(), edit=False) as bed:
+        flags = bed.nvim.eval("&cpoptions")
+        before = bed.nvim.lua("return vim.api.nvim_list_bufs()")
+        for number in (1, 2):
+            carried = bed.project / f"carried{number}"
+            carried.write_text(text + "more\n")
+            request = bed.request("", number, text_file=str(carried))
+            del request["text"]
+            bed.nvim.call("review.show", request)
+            bed.nvim.lua("require('agent_ide.diff').focus(...)", number)
+            bed.nvim.feed("ggAz<Esc>:w<CR>")
+            assert "z\n" in bed.wait_accepted(number)
+            bed.close("accepted", number)
+            bed.is_gone()
+        assert bed.nvim.lua("return vim.api.nvim_list_bufs()") == before
+        assert bed.nvim.eval("&cpoptions") == flags
+
+
 def test_a_large_text_that_goes_while_it_is_compared(tmp_path: Path) -> None:
     text = large_text(20_000)
     with Reviews(tmp_path, old=text.encode()) as bed:

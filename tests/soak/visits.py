@@ -26,13 +26,16 @@ _STATE = """
 
 
 class Visits:
-    """One Neovim, one file, and agents that do all they can with it."""
+    """One Neovim, a file that it shows and one that it does not, and agents that do all they can with
+    them."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
         self._number = 0
         self.file = live.project / "a.txt"
-        self._write(self.file, "".join(f"line {number}\n" for number in range(LINES)))
+        self._closed = live.project / "closed.txt"
+        for file in (self.file, self._closed):
+            self._write(file, "".join(f"line {number}\n" for number in range(LINES)))
         # each edit that is taken up is one undo away, up to 'undolevels': that is no leak
         live.editor.command("set undolevels=10")
         live.editor.lua("vim.cmd.edit(...)", str(self.file))
@@ -80,10 +83,13 @@ class Visits:
         self._number += 1
         return "".join(f"line {number}\n" for number in range(self._number % 50, LINES))
 
+    def _file(self) -> Path:
+        return self.file if self._number % 2 else self._closed
+
     def _diff_of_claude(self, client: claude.Client) -> None:
-        live, text = self._live, self._text()
+        live, text, file = self._live, self._text(), self._file()
         tab = f"diff {self._number}"
-        request = live.run(client.open_diff(self.file, text, tab))
+        request = live.run(client.open_diff(file, text, tab))
         self._wait_state("pending")
         ends: list[Callable[[], object]] = [
             lambda: live.editor.command("AgentIde accept"),
@@ -96,13 +102,13 @@ class Visits:
         answer = live.run(client.answer(request, LIMIT), LIMIT)
         blocks = answer["result"]["content"]
         if blocks[0]["text"] == "FILE_SAVED":
-            self._write(self.file, blocks[1]["text"])
+            self._write(file, blocks[1]["text"])
         live.run(client.call("close_tab", tab_name=tab), LIMIT)
         self._wait_state("")
 
     def _diff_of_copilot(self, client: copilot.Client) -> None:
-        live, text = self._live, self._text()
-        wire = live.run(client.open_diff(self.file, text, f"diff {self._number}"))
+        live, text, file = self._live, self._text(), self._file()
+        wire = live.run(client.open_diff(file, text, f"diff {self._number}"))
         self._wait_state("pending")
         ends: list[Callable[[], object]] = [
             lambda: live.editor.command("AgentIde accept"),
@@ -112,7 +118,7 @@ class Visits:
         ]
         ends[self._number % len(ends)]()
         if live.run(client.verdict(wire), LIMIT)["result"] == "SAVED":
-            self._write(self.file, text)
+            self._write(file, text)
             live.run(client.call("close_diff", tab_name=f"diff {self._number}"), LIMIT)
         self._wait_state("")
 

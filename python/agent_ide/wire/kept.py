@@ -26,7 +26,7 @@ def kept(make: Callable[P, ToolResult]) -> Callable[P, ToolResult]:
 
     def of(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
         nonlocal last
-        given = (*args, *kwargs.values())
+        given = (*args, *kwargs, *kwargs.values())
         if last is None or len(last[0]) != len(given) or not all(map(is_, last[0], given)):
             last = given, make(*args, **kwargs)
         return last[1]
