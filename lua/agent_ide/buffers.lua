@@ -149,7 +149,7 @@ end
 
 function M.disable()
   if tracking then
-    api.nvim_del_augroup_by_id(tracking.group)
+    api.nvim_clear_autocmds({ group = tracking.group })
     tracking.throttle.stop()
     tracking = nil
   end

@@ -98,7 +98,7 @@ end
 
 function M.unwatch()
   if watching then
-    api.nvim_del_augroup_by_id(watching.group)
+    api.nvim_clear_autocmds({ group = watching.group })
     watching = nil
   end
 end

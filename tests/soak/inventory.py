@@ -52,9 +52,7 @@ _COUNTS = """
     timers = timers,
     ["other handles"] = others,
     autocommands = #vim.api.nvim_get_autocmds({}),
-    groups = #vim.tbl_filter(function(name)
-      return name ~= "--Deleted--"
-    end, vim.fn.getcompletion("", "augroup")),
+    groups = #vim.fn.getcompletion("", "augroup"),
     namespaces = vim.tbl_count(vim.api.nvim_get_namespaces()),
     buffers = #vim.api.nvim_list_bufs(),
     windows = #vim.api.nvim_list_wins(),

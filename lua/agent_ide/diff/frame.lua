@@ -6,6 +6,7 @@
 local M = {}
 
 local api = vim.api
+local groups = require("agent_ide.diff.groups")
 local windows = require("agent_ide.windows")
 
 ---@class agent_ide.diff.Part
@@ -131,7 +132,7 @@ local function watch(self)
       end)
     end)
   end
-  self.group = api.nvim_create_augroup("agent_ide.diff." .. self.request.id, { clear = true })
+  self.group = groups.take()
   if self.before and #self.parts == 1 then
     self.lent = require("agent_ide.diff.lent").watch(self.parts[1], self.before.buf, self.group)
   end
@@ -301,7 +302,7 @@ function Frame:close()
     return
   end
   self.closed = true
-  api.nvim_del_augroup_by_id(self.group)
+  groups.give_back(self.group)
   if api.nvim_tabpage_is_valid(self.tab) then
     windows.keeping_sizes(self.tab, self.parts[1].win, function()
       restore_windows(self)

@@ -37,6 +37,7 @@ local windows = require("agent_ide.windows")
 ---@field waiting? fun(reason: string?) it is to open once the user is free; call it to end that wait,
 ---                                     with a reason the host is told why it does not open
 ---@field old_buf? integer the file on disk, while there is a view
+---@field group? integer of autocommands, while there is a view
 ---@field hunks? agent_ide.diff.Hunk[] as they were last
 ---@field compared? string version of the texts that `hunks` are of
 ---@field stale? string as the host said last

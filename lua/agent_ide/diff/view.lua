@@ -7,6 +7,7 @@ local M = {}
 
 local api = vim.api
 local facts = require("agent_ide.diff.facts")
+local groups = require("agent_ide.diff.groups")
 local hunks = require("agent_ide.diff.hunks")
 local text = require("agent_ide.text")
 
@@ -147,7 +148,8 @@ end
 
 ---@param shown agent_ide.diff.Shown
 local function keep_up_to_date(shown)
-  local group = api.nvim_create_augroup("agent_ide.diff.view." .. shown.request.id, {})
+  local group = groups.take()
+  shown.group = group
   api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
     group = group,
     buffer = shown.proposal.buf,
@@ -237,7 +239,10 @@ end
 --- Take the view away; the proposal's buffer stays.
 ---@param shown agent_ide.diff.Shown
 function M.close(shown)
-  pcall(api.nvim_del_augroup_by_name, "agent_ide.diff.view." .. shown.request.id) -- never opened
+  if shown.group then
+    groups.give_back(shown.group)
+    shown.group = nil
+  end
   if shown.view then
     shown.view:close()
     shown.view = nil
