@@ -26,8 +26,8 @@ _STATE = """
 
 
 class Visits:
-    """One Neovim, a file that it shows and one that it does not, and agents that do all they can with
-    them."""
+    """One Neovim, a file that it shows and one that it does not, and agents that do all they can
+    with them."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
