@@ -48,7 +48,7 @@ class TestTheHost:
     def test_of_an_embedded_neovim(self, tmp_path: Path) -> None:
         options = f"lua vim.g.agent_ide = {{ python = {sys.executable!r} }}"
         with Neovim(tmp_path, args=["--cmd", options], plugin=True) as nvim:
-            wait_until(lambda: nvim.lua(INFO).get("version"), "the host's hello", 20)
+            wait_until(lambda: "version" in nvim.lua(INFO), "the host's hello", 20)
             self.check(nvim.lua(INFO)["pid"])
 
     def test_of_scripts_nvim(self, short_folder: Path) -> None:

@@ -1,7 +1,7 @@
 --- A review's view: which kind it is, and what keeps it up to date.
 ---
 --- Owns:     the layout that the user has chosen for this session; of a shown review its view, the
----           old side's buffer and the hunks.
+---           old side's buffer, the group of its autocommands and the hunks.
 --- Not here: how a kind looks (`split.lua`, `inline.lua`), when one opens (`init.lua`).
 local M = {}
 
