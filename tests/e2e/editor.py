@@ -256,6 +256,8 @@ class Editor:
 
     def wait_host(self) -> int:
         """Wait until the Claude server is up; the host's process id."""
+        # it listens before it has read where the plugin is; a killed one's lock may still be there
+        wait_until(lambda: self.call("eval", "v:vim_did_enter"), "the end of its start", START_S)
         wait_until(self.lock, "the lock file", START_S)
         wait_until(lambda: self.status()["servers"], "the host's status", START_S)
         pid = self.host_pid()
