@@ -91,7 +91,7 @@ async def _measure(editor: Editor, port: int, token: str, copilot: Path, files: 
             await bench.answered_for_clean(),
             await bench.unchanged(),
             *await bench.one_changes(),
-            *await bench.all_change(),
+            *await bench.all_change(bare.cpu_ms),
         ]
     await agent.close()
     return rows
@@ -223,7 +223,9 @@ class _Bench:
             ),
         ]
 
-    async def all_change(self) -> list[Row]:
+    async def all_change(self, bare_ms: float) -> list[Row]:
+        """`vim.diagnostic.set` stalls by itself, and here it is in what is measured."""
+
         async def done() -> bool:
             return await self._knows(self._files, "third")
 
@@ -243,8 +245,13 @@ class _Bench:
         p99, p99_at_rest = percentile(waits, 0.99), percentile(rest, 0.99)
         told = f"at rest {p99_at_rest:.1f} ms; max {max(waits):.0f} ms"
         return [
-            # with vim.diagnostic.set in it
-            Row("all change: the editor's longest stall", stall.cpu_ms, "ms", 10.0, stall.words),
+            Row(
+                "all change: the editor's longest stall, beyond vim.diagnostic.set's own",
+                max(0.0, stall.cpu_ms - bare_ms),
+                "ms",
+                10.0,
+                f"{stall.cpu_ms:.1f} ms in all, {stall.words}",
+            ),
             Row("all change: files pushed", files, "", float(self._files), detail),
             Row("all change: another call meanwhile, p99", p99, "ms", None, told),
         ]
