@@ -93,7 +93,7 @@ torture: deps-dev cli ## Hostile input and faults, the long form: about half an 
 soak: deps-dev ## A day of work in ten minutes, and what it leaves; MINUTES=60 takes longer
 	SOAK_MINUTES=$(or $(MINUTES),10) $(PYTEST) tests/soak --long
 
-# about ten minutes, and two; figures also in build/bench.json
+# about four minutes, and two; figures also in build/bench.json
 .PHONY: bench bench-short
 bench: deps-dev ## Measure speed and memory; ARGS="calls" runs one part, ARGS="other --port ..." another server
 	$(PY) -m bench $(ARGS)
