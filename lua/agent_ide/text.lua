@@ -5,6 +5,7 @@
 local M = {}
 
 local api = vim.api
+local buffer_file = require("agent_ide.buffer_file")
 local private_file = require("agent_ide.private_file")
 
 local BOM = "\239\187\191"
@@ -95,74 +96,18 @@ function M.bytes(buf)
   return math.max(0, api.nvim_buf_get_offset(buf, api.nvim_buf_line_count(buf)))
 end
 
---- Run a :read or :write in a buffer. By itself either makes a buffer of the file's name, also with
---- :keepalt, which stays; each one more makes Neovim look through more of them.
----@param buf integer
----@param run fun()
----@return boolean ok
----@return string? problem
-local function in_buffer(buf, run)
-  local flags = vim.go.cpoptions
-  vim.cmd("noautocmd set cpoptions-=a cpoptions-=A")
-  local ok, problem = pcall(api.nvim_buf_call, buf, run)
-  vim.cmd("noautocmd let &cpoptions = " .. vim.fn.string(flags))
-  return ok, problem
-end
-
----@param buf integer an empty one
----@param path string
----@param how string arguments of :read
----@return boolean read
----@return string? problem
-local function read_into(buf, path, how)
-  return in_buffer(buf, function()
-    local name = vim.fn.fnameescape(path)
-    vim.cmd(("silent noautocmd keepalt keepjumps 0read %s %s"):format(how, name))
-    -- :read left the empty line that the buffer began with
-    vim.cmd("silent noautocmd keepjumps $delete _")
-  end)
-end
-
---- Write a buffer's text into a new private file, as the buffer's options are.
----@param buf integer
----@param how string arguments of :write
----@return string? path nil: it could not be written
-local function write_out(buf, how)
-  local path = vim.fn.tempname()
-  local fixes, syncs = vim.bo[buf].fixendofline, vim.go.fsync
-  local function set(fixeol, fsync)
-    vim.cmd("noautocmd setlocal " .. (fixeol and "fixendofline" or "nofixendofline"))
-    vim.cmd("noautocmd setglobal " .. (fsync and "fsync" or "nofsync"))
-  end
-  local written, err
-  in_buffer(buf, function()
-    set(false, false)
-    local name = vim.fn.fnameescape(path)
-    written, err =
-      pcall(vim.cmd, ("silent noautocmd keepalt keepjumps lockmarks write %s %s"):format(how, name))
-    set(fixes, syncs)
-  end)
-  if not written then
-    vim.uv.fs_unlink(path)
-    require("agent_ide.log").warn("buffer %d was not written to a file: %s", buf, err)
-    return nil
-  end
-  vim.uv.fs_chmod(path, tonumber("600", 8))
-  return path
-end
-
 --- A file with a buffer's text, as `read` would give it; the caller deletes it.
 ---@param buf integer
 ---@return string? path nil: it could not be written
 function M.to_file(buf)
-  return write_out(buf, "++nobin ++enc=utf-8")
+  return buffer_file.write(buf, "++nobin ++enc=utf-8")
 end
 
 --- A file with a buffer's lines, with LF and no matter how the last one ends; the caller deletes it.
 ---@param buf integer
 ---@return string? path nil: it could not be written
 function M.lines_to_file(buf)
-  return write_out(buf, "++nobin ++ff=unix ++enc=utf-8")
+  return buffer_file.write(buf, "++nobin ++ff=unix ++enc=utf-8")
 end
 
 --- Let a function fill a buffer; undo does not go back before it.
@@ -181,7 +126,7 @@ end
 ---@return boolean filled
 local function fill_as(buf, path, shape)
   local how = "++edit ++bad=keep ++enc=utf-8 ++ff=" .. (shape.dos and "dos" or "unix")
-  local filled = read_into(buf, path, how)
+  local filled = buffer_file.read(buf, path, how)
   put_on(buf, shape)
   return filled
 end
@@ -278,7 +223,7 @@ function M.read_file(buf, path)
   if not linked then
     return problem
   end
-  local ok, err = read_into(buf, link, "++edit")
+  local ok, err = buffer_file.read(buf, link, "++edit")
   vim.uv.fs_unlink(link)
   if not ok then
     return tostring(err):match("E%d+:.*") or tostring(err)

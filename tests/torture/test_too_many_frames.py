@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from agent_ide.model import Position, Range, Selection
-from agent_ide.transports.websocket import MAX_FRAGMENTS, MAX_MESSAGE_BYTES
+from agent_ide.transports.door import MAX_FRAGMENTS
+from agent_ide.transports.websocket import MAX_MESSAGE_BYTES
 from tests.servers.claude import Client, Desk
 from tests.support.figures import Figure, Scale
 from tests.torture.besieged import bystander, desk, dial, served

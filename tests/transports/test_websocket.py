@@ -12,13 +12,8 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus
 from websockets.frames import Frame, Opcode
 
 from agent_ide.errors import ServeError
-from agent_ide.transports.websocket import (
-    TOGETHER_BYTES,
-    Admission,
-    Connection,
-    WebSocketServer,
-    listen,
-)
+from agent_ide.transports.door import TOGETHER_BYTES
+from agent_ide.transports.websocket import Admission, Connection, WebSocketServer, listen
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 HEADER = "x-claude-code-ide-authorization"
