@@ -5,6 +5,7 @@
 local M = {}
 
 local uv = vim.uv
+local whole_file = require("agent_ide.whole_file")
 
 --- Put a text into a new file of that name; raises, and leaves none, where it is not written whole.
 ---@param path string
@@ -32,7 +33,7 @@ end
 ---@param path string
 ---@return string
 function M.take(path)
-  local text = assert(require("agent_ide.whole_file").read(path))
+  local text = assert(whole_file.read(path))
   uv.fs_unlink(path)
   return text
 end

@@ -96,6 +96,13 @@ class Reviews:
             **more,
         }
 
+    def request_by_file(self, text: str, carried: Path, number: int = 1) -> dict[str, Any]:
+        """The same for a large text: in a file, as the host sends it."""
+        carried.write_bytes(text.encode())
+        request = self.request(text, number, text_file=str(carried))
+        del request["text"]
+        return request
+
     def show(self, text: str = PROPOSED, number: int = 1, **more: Any) -> None:
         self.nvim.call("review.show", self.request(text, number, **more))
 

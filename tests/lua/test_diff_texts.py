@@ -225,9 +225,7 @@ def test_the_same_from_a_file(shared: Reviews, name: str, tmp_path: Path) -> Non
     """As the host sends what is large; `:edit!` brings it back as often as one wants."""
     text = grown(TEXTS[name])
     carried = tmp_path / "carried"
-    carried.write_bytes(text.encode())
-    request = shared.request(text, text_file=str(carried))
-    del request["text"]
+    request = shared.request_by_file(text, carried)
     shared.nvim.call("review.show", request)
     assert shared.read() == text
     shared.nvim.feed("ggAz<Esc>:edit!<CR>")
@@ -299,9 +297,7 @@ def test_a_large_text_that_cannot_come_back_is_not_accepted_as_proposed(tmp_path
     """What the user sees is what a yes is about."""
     with Reviews(tmp_path) as bed:
         carried = bed.project / "carried"
-        carried.write_text(large_text(10_000))
-        request = bed.request("", text_file=str(carried))
-        del request["text"]
+        request = bed.request_by_file(large_text(10_000), carried)
         bed.nvim.call("review.show", request)
         carried.unlink()
         bed.nvim.feed(":edit!<CR>")
@@ -320,9 +316,7 @@ def test_no_buffer_stays(tmp_path: Path, size: int) -> None:
         before = bed.nvim.lua("return vim.api.nvim_list_bufs()")
         for number in (1, 2):
             carried = bed.project / f"carried{number}"
-            carried.write_text(text + "more\n")
-            request = bed.request("", number, text_file=str(carried))
-            del request["text"]
+            request = bed.request_by_file(text + "more\n", carried, number)
             bed.nvim.call("review.show", request)
             bed.nvim.lua("require('agent_ide.diff').focus(...)", number)
             bed.nvim.feed("ggAz<Esc>:w<CR>")
@@ -350,9 +344,7 @@ def test_a_large_text_goes_through_files_and_comes_back_whole(tmp_path: Path) ->
     with Reviews(tmp_path, old=text.encode()) as bed:
         changed = text.replace("line 30000 ", "LINE 30000 ") + "no newline"
         carried = bed.project / "carried"
-        carried.write_text(changed)
-        request = bed.request("", text_file=str(carried))
-        del request["text"]
+        request = bed.request_by_file(changed, carried)
         bed.nvim.call("review.show", request)
         assert bed.nvim.eval("line('$')") == 40_001
         assert bed.nvim.eval("&foldmethod") == "manual"
@@ -366,9 +358,7 @@ def test_a_large_text_whose_file_somebody_has_deleted(tmp_path: Path) -> None:
     text = large_text(10_000)
     with Reviews(tmp_path, old=text.encode()) as bed:
         carried = bed.project / "carried"
-        carried.write_text(text + "more\n")
-        request = bed.request("", text_file=str(carried))
-        del request["text"]
+        request = bed.request_by_file(text + "more\n", carried)
         bed.nvim.call("review.show", request)
         carried.unlink()
         bed.nvim.feed("ggAz<Esc>")
@@ -417,9 +407,7 @@ def test_the_editor_answers_while_a_large_text_loads(tmp_path: Path) -> None:
     """The longest wait is bounded by a part of the whole, not by the whole."""
     with Reviews(tmp_path) as bed:
         carried = bed.project / "carried"
-        carried.write_text(large_text(60_000))
-        request = bed.request("", text_file=str(carried))
-        del request["text"]
+        request = bed.request_by_file(large_text(60_000), carried)
         call = bed.nvim.begin_call("review.show", request)
         answers = 0
         deadline = time.monotonic() + 60

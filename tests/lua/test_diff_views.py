@@ -39,7 +39,7 @@ def colour(bed: Reviews, group: str) -> Any:
 # -- the first drawing ---------------------------------------------------------------------
 
 RECORD_DRAWINGS = """
-local drawings, columns = {}, vim.o.columns
+local drawings = {}
 vim.api.nvim_set_decoration_provider(vim.api.nvim_create_namespace("test"), {
   on_end = function()
     local seen = vim.tbl_filter(function(win)
