@@ -188,12 +188,17 @@ class Companion:
         # not the same text further up: that is an earlier prompt
         typed = rf"> {re.escape(text)} *\n(?: *\n)*{self.kind.below} [^\n]*(?:/directory|project)"
         self._type(text, typed)
-        while True:
-            self.terminal.press_until_gone(typed, "Enter")
-            # an Enter that comes too soon is a line break: the prompt goes for one drawing only
-            self.terminal.wait_for(rf"{typed}|{READY}|{self.kind.asks}", 4 * LIMIT_S)
-            if not self.terminal.shows(typed):
-                return
+        sent = rf"(?s)\A(?!.*{typed}).*(?:{READY}|{self.kind.asks})"
+        for _ in range(5):
+            self.terminal.key("Enter")
+            try:
+                # an Enter that comes too soon is a line break; one more on a question is a yes
+                self.terminal.wait_for(sent, LIMIT_S)
+            except AssertionError:
+                if self.terminal.shows(typed):
+                    continue
+            break
+        self.terminal.wait_for(sent, 4 * LIMIT_S)
 
     def _type(self, text: str, typed: str) -> None:
         """Type into the empty prompt; the first moments after an answer it may take nothing."""

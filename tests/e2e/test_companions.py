@@ -129,6 +129,8 @@ def test_decided_in_the_terminal_and_ended(bed: Bed, name: str) -> None:
     editor.to_proposal()
     editor.feed("Gomine<Esc>")
     cli.decide("Enter")
+    # else its next question to the model gets the next edit, which nobody has asked for
+    session.model.wait_spent()
     editor.wait_no_review()
     written = "one\nTWO\nmine\n" if session.kind.takes_text else "one\nTWO\n"
     wait_for_bytes(path, written.encode())
